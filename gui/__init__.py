@@ -1,1 +1,1 @@
-"""The desktop app: PySide6 and numpy over the trainer's protocol. Never imports torch or warp."""
+"""Desktop app: PySide6 and numpy, talking to trainer processes by messages. Never imports torch or warp."""

@@ -16,7 +16,7 @@ HOME_HELP = "data folder (default: DMGLAB_HOME, var/ of a checkout, or the platf
 
 
 def main() -> int:
-    """Open the app; return 1 with one line on stderr where that is impossible."""
+    """Open the app; return the exit status, 1 after a one-line error on stderr when Qt cannot start."""
     watch_stdout(closed="stdout" in fill_standard_streams())
     try:
         return finish_stdout(_open())

@@ -1,4 +1,4 @@
-"""The app: a list of features in one window, and how it is started."""
+"""Assembly of the app from its features, and its start."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FEATURES = (
     disk,
     log,
 )
-"""Features in the order in which they are made: each may use the parts of those before it (`gui.state.context`)."""
+"""Features in the order of their creation; each may use the models and controllers of those before it."""
 DOCK_ORDER = (
     names.AGENT_DOCK,
     names.TRAINING_DOCK,
@@ -74,16 +74,19 @@ DOCK_ORDER = (
     names.LOG_DOCK,
     names.MEMORY_DOCK,
 )
-"""The docks as the menu and the palette list them."""
+"""objectNames of the docks in the order of the menu and the command palette."""
 GC_THRESHOLD = (20_000, 10, 10)
-"""Python's own thresholds start a collection every 700 objects, which is every 30 records of a log."""
+"""Thresholds of `gc.set_threshold`; Python's default of 700 objects is reached by every 30 log records."""
 COLLECT_MS = 250
-"""Milliseconds between two checks of `Collector` for a due collection."""
+"""Milliseconds between two checks of `Collector` whether garbage collection is due."""
 Part = TypeVar("Part")
 
 
 class App(QObject):
-    """The window and the parts of all features; a child of the window, so that both are deleted together."""
+    """Main window with every feature's models, controllers, docks and tabs.
+
+    The object is a Qt child of the window, so that deleting the window deletes both.
+    """
 
     def __init__(self, home: HomePaths, settings: Settings) -> None:
         super().__init__()
@@ -106,7 +109,7 @@ class App(QObject):
         context.own(self)
 
     def __getitem__(self, kind: type[Part]) -> Part:
-        """Return the part of this class: a model, a controller, a dock or a tab. Raises LookupError."""
+        """Return the model, controller, dock or tab of class `kind`. Raises LookupError when there is none."""
         return self.context[kind]
 
     def _place_views(self) -> None:
@@ -141,12 +144,12 @@ class App(QObject):
         define_dialogs(context, self._features, [*choices, notices])
 
     def open_path(self, path: Path) -> None:
-        """Open a file or folder: logs become curves, recordings are replayed, anything else is tried as a ROM."""
+        """Open a dropped or chosen path: logs as curves, recordings in the replay, any other file as a ROM."""
         self.context.notices.withdraw(FILE_OPENED)
         any(feature.take_path(path) for feature in reversed(self._features))
 
     def open_home(self) -> None:
-        """Show what earlier sessions left: runs, checkpoints, recordings."""
+        """Show the runs, checkpoints and recordings that earlier sessions left in the home folder."""
         if problem := self.context.settings.problem:
             self.context.notices.tell(
                 tr("Your settings could not be read"),
@@ -158,7 +161,7 @@ class App(QObject):
 
 
 def create_app(home: Path, theme_name: str = "") -> App:
-    """Build the whole app on one home, without starting a loop."""
+    """Build the window with all features for the home folder `home`, without showing it or running the event loop."""
     application = create_application()
     paths = HomePaths(Path(home))
     settings = Settings(paths)
@@ -171,7 +174,7 @@ def create_app(home: Path, theme_name: str = "") -> App:
 
 
 def speak(application: QApplication, language: str) -> None:
-    """Use this language for the app's texts and for Qt's own (its dialogs' buttons); "" is English."""
+    """Translate the app's texts and Qt's own dialogs into `language`, a code such as "de"; "" is English."""
     words.choose_language(language)
     name = "qtTranslator"
     if (old := application.findChild(QTranslator, name)) is not None:
@@ -197,10 +200,10 @@ def create_application() -> QApplication:
 
 
 def open_app(home: Path, theme_name: str = "") -> App:
-    """Show the window of `create_app`, in a process that does nothing else.
+    """Build the app and show its window; meant for a process that runs nothing else.
 
-    Objects that exist by then (modules, widgets, thousands of runs) are frozen: collections that walked them again
-    stalled the window for more than 60 ms.
+    The garbage collector is tuned: objects that exist after the start (modules, widgets, thousands of runs) are frozen,
+    because scanning them again stalled the window for more than 60 ms.
     """
     gc.set_threshold(*GC_THRESHOLD)
     app = create_app(home, theme_name)
@@ -211,7 +214,7 @@ def open_app(home: Path, theme_name: str = "") -> App:
 
 
 def run_app(home: Path, theme_name: str = "") -> int:
-    """Open the app and run its event loop. Returns the exit status."""
+    """Open the app and run its event loop until the user quits. Return the exit status."""
     app = open_app(home, theme_name)
     app.bridge.catch_all()
     # Python handles signals only between bytecodes; the timer runs some while Qt sleeps.
@@ -224,7 +227,7 @@ def run_app(home: Path, theme_name: str = "") -> int:
 
 
 class Collector(QObject):
-    """Garbage collector that runs in the event loop, by Python's own thresholds."""
+    """Timer that runs Python's garbage collector on the event loop instead of in the middle of painting."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -235,7 +238,7 @@ class Collector(QObject):
 
 
 def collect_if_due() -> None:
-    """Collect the oldest generation whose count is above its threshold, on this thread."""
+    """Collect the oldest generation whose allocation count exceeds its threshold, on this thread."""
     due = [count > most for count, most in zip(gc.get_count(), gc.get_threshold(), strict=True)]
     if due[0]:
         gc.collect(2 if due[1] and due[2] else 1 if due[1] else 0)

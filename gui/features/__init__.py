@@ -1,1 +1,1 @@
-"""The app's features, a folder each. `gui.app` lists them."""
+"""Features of the app, one package each; `gui.app` lists them."""

@@ -1,1 +1,1 @@
-"""Widgets, colours, words and settings, independent of runs and games."""
+"""General widgets, colours, translation and settings, which know nothing of runs and games."""

@@ -1,7 +1,7 @@
-"""The commands of the app: text, shortcut, and the reason why a command is impossible now.
+"""Commands of the app: text, shortcut, and the reason why a command is disabled.
 
-Menus show these commands, buttons follow them, the list of shortcuts names them. A command asks its controller what is
-possible; it never looks at a widget.
+Menus, buttons and the list of shortcuts are made from these commands. A command asks its controller whether it is
+possible, and never looks at a widget.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gui.kit.labels import button, icon_button
 from gui.kit.settings import Settings
 
 NATIVE = QKeySequence.SequenceFormat.NativeText
-"""Key names in the language of the app."""
+"""Format of key names in the language of the app."""
 KEYS = "keys/"
-"""Prefix of the settings that hold the keys of a command; its id follows."""
+"""Prefix of the settings with the shortcuts chosen by the user; the command's id follows."""
 Words = str | Callable[[], str]
-"""A text, or a function that returns the current one."""
+"""A text, or a function that returns the present text."""
 
 
 class Command(QAction):
-    """Action that updates its text and state with the signals it follows."""
+    """QAction that updates its text and enabled state at signals."""
 
     def __init__(
         self,
@@ -42,10 +42,11 @@ class Command(QAction):
         is_there: Callable[[], bool] = lambda: True,
         is_on: Callable[[], bool] | None = None,
     ) -> None:
-        """Make the action; `short` is the text of buttons, `text` if empty; `symbol` names their icon.
+        """Make the action; `run` executes it.
 
-        `refusal` returns why the command is impossible now, "" when it is possible; `is_there` whether it is shown at
-        all; `is_on` makes it checkable.
+        `short` is the text of buttons (default: `text`) and `symbol` the name of their icon. `refusal` returns why the
+        command is disabled now, or ""; `is_there` returns whether the command is visible; `is_on` makes it checkable
+        and returns its check state.
         """
         super().__init__(owner)
         self.setObjectName(action_id)
@@ -54,7 +55,7 @@ class Command(QAction):
         self._text, self._short, self._symbol, self._tip = text, short, symbol, tip
         self._refusal, self._is_there, self._is_on = refusal, is_there, is_on
         self.symbol = ""
-        """Icon of buttons now. It is not the QAction's: menus would leave room for it."""
+        """Name of the icon on buttons; it is not set as the QAction's icon, which would indent all menu texts."""
         self.triggered.connect(self._on_triggered)
 
     def _on_triggered(self) -> None:
@@ -62,7 +63,7 @@ class Command(QAction):
         self.refresh()  # a click toggles a checkable action, whatever its command does
 
     def refresh(self, *_: object) -> None:
-        """Update text and state."""
+        """Update text, enabled state and check state."""
         text, short, self.symbol = _now(self._text), _now(self._short), _now(self._symbol)
         refusal = self._refusal()
         self.setText(_unmarked(text))
@@ -77,13 +78,13 @@ class Command(QAction):
 
 
 def plain_words(action: QAction) -> str:
-    """Return an action's text without the marks of menus."""
+    """Return an action's text without menu marks (`&` and the final dots)."""
     letters = action.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
     return letters.removesuffix("...")
 
 
 def _unmarked(words: str) -> str:
-    """Return a text with doubled ampersands, as in W&&B: menus and buttons underline what follows a single one."""
+    """Return a text with each `&` doubled, as menus and buttons use a single one for a mnemonic."""
     return words.replace("&", "&&")
 
 
@@ -92,17 +93,17 @@ def _now(words: Words) -> str:
 
 
 class ActionRegistry:
-    """Commands by id; the window owns them, so that their shortcuts work everywhere."""
+    """All commands by id; the main window owns them, so that their shortcuts work in the whole window."""
 
     def __init__(self, owner: QWidget, settings: Settings | None = None) -> None:
-        """Take the `settings` that hold the keys chosen by the user."""
+        """Take the window and the `settings` in which the user's shortcuts are saved."""
         self._owner, self._settings = owner, settings
         self._actions: dict[str, Command] = {}
         self._defaults: dict[str, str] = {}
         self._taken: set[str] = set()
-        """Default keys of all commands, in Qt's spelling."""
+        """Default shortcuts of all commands, in Qt's spelling."""
         self._holders: dict[str, str] = {}
-        """Command id by its present keys, in Qt's spelling."""
+        """Command id by its present shortcut, in Qt's spelling."""
 
     def add(
         self,
@@ -114,9 +115,9 @@ class ActionRegistry:
         follows: Iterable[SignalInstance] = (),
         **looks,
     ) -> Command:
-        """Make a Command with these arguments, updated with each signal of `follows`.
+        """Make a Command, which is updated at each signal of `follows`.
 
-        Raises ValueError for an id or a shortcut in use.
+        Raises ValueError for an id or a shortcut that another command has.
         """
         self._check_free(action_id, shortcut)
         action = Command(self._owner, action_id, text, run, **looks)
@@ -152,11 +153,11 @@ class ActionRegistry:
     # -- keys that the user chooses ---------------------------------------------------------
 
     def default(self, action_id: str) -> str:
-        """Return the default keys of a command, empty for none."""
+        """Return the default shortcut of a command, empty for none."""
         return self._defaults[action_id]
 
     def holder(self, keys: str, but: str = "") -> str:
-        """Return the id of the command with these keys, empty when they are free; `but` is ignored."""
+        """Return the id of the command with this shortcut, except command `but`; empty when there is none."""
         name = self._holders.get(QKeySequence(keys).toString(), "")
         return "" if name == but else name
 
@@ -167,7 +168,7 @@ class ActionRegistry:
             self._holders[spelled] = action_id
 
     def rebind(self, action_id: str, keys: str) -> None:
-        """Give a command other keys, none when empty. Raises ValueError when another command has them."""
+        """Give a command another shortcut, or none if empty. Raises ValueError when another command has it."""
         if clash := self.holder(keys, action_id):
             raise ValueError(f"{keys} belongs to {clash!r}")
         action = self._actions[action_id]
@@ -181,7 +182,7 @@ class ActionRegistry:
             self._settings.set(KEYS + action_id, keys)
 
     def cheat_sheet(self) -> list[tuple[str, str]]:
-        """Return (shortcut, text) in the order of registration."""
+        """Return (shortcut, text) of all commands with a shortcut, in the order in which they were added."""
         return [
             (action.shortcut().toString(NATIVE), plain_words(action))
             for action in self._actions.values()
@@ -190,24 +191,23 @@ class ActionRegistry:
 
 
 def action_button(action: QAction, object_name: str, *, primary: bool = False) -> QPushButton:
-    """Return a push button with the action's short text."""
+    """Return a push button for an action, with the action's short text."""
     made = button(action.iconText(), object_name, primary=primary)
     _Follower(made, action)
     return made
 
 
 def action_icon_button(action: Command, object_name: str) -> QToolButton:
-    """Return a button with the action's icon; its text is the tooltip and the accessible name."""
+    """Return an icon button for a command; the command's text is the tooltip and the accessible name."""
     made = icon_button(action.symbol, action.text(), object_name, flat=False)
     _PictureFollower(made, action)
     return made
 
 
 class _Follower(QObject):
-    """Link that keeps a button equal to its action; deleted with the button.
+    """Connection that copies the state of an action to a button; deleted with the button.
 
-    QToolButton.setDefaultAction would do, but the app's buttons are QPushButtons to styles, default keys and assistive
-    tools.
+    QToolButton.setDefaultAction is no choice, as most buttons of the app are QPushButtons.
     """
 
     def __init__(self, follower: QAbstractButton, action: QAction) -> None:
@@ -226,9 +226,9 @@ class _Follower(QObject):
         self._on_changed()  # a click toggles a checkable button, whatever its command does
 
     def _is_second_of_two(self) -> bool:
-        """Return whether the second half of a double click meets a text that its first half changed.
+        """Return whether this click is the second of a double click whose first click changed the button's command.
 
-        Stop becomes Force, Pause becomes Resume: a double click means only the first.
+        For example Stop becomes Force, and Pause becomes Resume: the second click is ignored.
         """
         now, words = time.monotonic(), self._action.text()
         soon = now - self._clicked_at < QApplication.doubleClickInterval() / 1000

@@ -1,4 +1,4 @@
-"""Docks with a flat title bar, collapsible sections, tables, rows of joined buttons."""
+"""Docks with a flat title bar, foldable sections, tables, segmented buttons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gui.kit.words import tr
 
 
 class Dock(QDockWidget):
-    """Dock with a flat title bar; `head` is the layout at the title's right. Its window owns it."""
+    """Dock with a flat title bar; `head` is the layout at the right of the title."""
 
     def __init__(self, title: str, object_name: str) -> None:
         super().__init__(title)
@@ -51,7 +51,7 @@ class Dock(QDockWidget):
 
 
 class Section(QWidget):
-    """Collapsible section; `body` is the layout to fill, `head` the heading's, with a muted `note` at its right."""
+    """Foldable section; `body` is the layout of the contents, `note` the label at the right of the heading."""
 
     def __init__(self, title: str, *, is_open: bool) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Section(QWidget):
 
 
 def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:
-    """Return an empty table with single-row selection."""
+    """Return an empty table in which single rows are selected; `heads` are the column titles."""
     made = QTableWidget(0, len(heads))
     made.setObjectName(object_name)
     made.setAccessibleName(accessible)
@@ -103,7 +103,7 @@ def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTable
 
 
 class Segmented(QWidget):
-    """Row of joined buttons, one of them chosen; `items` are (value, text, objectName)."""
+    """Row of joined buttons of which one is chosen; `items` are (value, text, objectName)."""
 
     picked = Signal(str)
 
@@ -131,7 +131,7 @@ class Segmented(QWidget):
             row.addWidget(made)
 
     def set_value(self, value: str) -> None:
-        """Show `value` as the chosen one; emits nothing."""
+        """Select the button of `value` without emitting a signal."""
         self._buttons[value].setChecked(True)
 
     def button(self, value: str) -> QPushButton:

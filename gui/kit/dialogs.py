@@ -1,4 +1,4 @@
-"""Dialogs for files and folders, the question at the end of the app, the list of shortcuts."""
+"""File dialogs, the question about running trainings when the app ends, the list of shortcuts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gui.kit.labels import button, label
 from gui.kit.words import tr
 
 SHEET_EDGE = 90
-"""Pixels of the dialog beside and around the list of keys."""
+"""Height in pixels of the dialog's parts around the list of keys."""
 
 
 def ask_about_running(
     parent: QWidget, count: int, stop_and_close: Callable[[], None], keep_and_close: Callable[[], None]
 ) -> None:
-    """Ask whether running trainings stop or go on after the app; returns at once, without blocking the window."""
+    """Ask whether running trainings shall stop or continue after the app; returns without waiting for the answer."""
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
@@ -49,40 +49,43 @@ def ask_about_running(
 
 
 def begin_folder(name: str = "") -> str:
-    """Return the first folder of a file dialog: the user's home, not the app's folder."""
+    """Return the path at which a file dialog starts; a relative `name` is in the user's home directory."""
     if Path(name).is_absolute():
         return name
     return str(Path(QDir.homePath()) / name)
 
 
 def show_file(path: Path) -> None:
-    """Open a file or a folder with the desktop's own program."""
+    """Open a file or folder with the desktop's default program."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
 def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
-    """Ask for a folder; `then` gets it unless the user cancels."""
+    """Ask for a folder; `then` is called with it unless the user cancels."""
     folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
     if folder:
         then(Path(folder))
 
 
 def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]) -> None:
-    """Ask for an existing file; `then` gets it unless the user cancels."""
+    """Ask for an existing file; `then` is called with it unless the user cancels.
+
+    `kinds` is Qt's filter of file types.
+    """
     path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
     if path:
         then(Path(path))
 
 
 def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
-    """Ask for the path of a new file; `then` gets it unless the user cancels."""
+    """Ask for the path of a file to write; `then` is called with it unless the user cancels."""
     path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
     if path:
         then(Path(path))
 
 
 class CheatSheet(QDialog):
-    """List of all shortcuts, scrollable in a low window."""
+    """Dialog with the list of all shortcuts."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
         super().__init__(parent)

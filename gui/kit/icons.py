@@ -1,4 +1,4 @@
-"""Icons drawn from the palette, so that they follow the theme."""
+"""Icons drawn in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gui.kit.painting import guarded_item, saved
 
 
 class _Engine(QIconEngine):
-    """Painter of one named shape in a 16x16 box, at any size, in the colour of its state."""
+    """Icon engine that draws a named shape, scaled from 16x16, in the colour of the icon's state."""
 
     def __init__(self, name: str, color: str = "") -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _Engine(QIconEngine):
 
 
 def icon(name: str, color: str = "") -> QIcon:
-    """Return the icon `name`, a key of _SHAPES; `color` is a field of theme.Colors, the text colour when empty."""
+    """Return the icon `name`, a key of _SHAPES, in the theme colour `color`, by default the text colour."""
     return QIcon(_Engine(name, color))
 
 

@@ -1,4 +1,4 @@
-"""Small painted indicators: bar charts, gauges, the buttons that are held."""
+"""Small painted indicators: bar charts, load gauges, held joypad buttons."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROUND = {"b": (32, 13), "a": (41, 8)}
 _PILLS = {"select": 52, "start": 64}
 BAR_ROW = 18
 BUSY = 0.95
-"""Load from which a bar shows a warning."""
+"""Load, 0 to 1, from which a gauge is painted in the warning colour."""
 LOOP_SECTIONS = ("emulate", "observe", "forward", "learn", "log")
-"""Sections of our trainer's loop; another trainer may send others, which are drawn as well."""
+"""Parts of a training update of our own trainer; those of other trainers are shown too."""
 
 
 class JoypadLights(QWidget):
@@ -83,7 +83,7 @@ class _Bars(QWidget):
             self.update()
 
     def is_told(self, record: UpdateRecord) -> bool:
-        """Return whether the trainer measures this indicator."""
+        """Return whether the record contains the data of this chart."""
         raise NotImplementedError
 
     def shares(self) -> dict[str, float]:
@@ -135,7 +135,7 @@ class TimeSplit(_Bars):
 
 
 class Gauges(QWidget):
-    """Load of this computer: a bar for each part, with its text."""
+    """Bars with the load of this computer, one for each `Gauge` (such as CPU and memory), with its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +170,10 @@ class Gauges(QWidget):
 def _paint_bars(
     painter: QPainter, width: int, title: str, rows: Sequence[tuple[str, float, str, str]], room: int
 ) -> None:
-    """Paint a title and below it a bar for each (name, share, text, colour); texts are `room` pixels wide."""
+    """Paint a title and a bar for each of `rows`: (name, share 0 to 1, text, colour).
+
+    Names and texts get `room` pixels.
+    """
     colors, middle = theme.current(), Qt.AlignmentFlag.AlignVCenter
     painter.setPen(QColor(colors.text))
     painter.drawText(12, 4, width, 18, middle, title)

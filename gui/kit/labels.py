@@ -1,4 +1,4 @@
-"""Labels, buttons, number boxes, and texts for ages, counts and sizes."""
+"""Labels, buttons and number boxes; texts for ages, counts and sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
 AGES_MS = 20_000
-"""Milliseconds between updates of texts for ages."""
+"""Milliseconds between two repaints of texts such as "5 min ago"."""
 
 
 def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
@@ -39,7 +39,7 @@ def label(text: str = "", role: str = "", *, wrap: bool = False) -> QLabel:
 
 
 def set_role(widget: QWidget, name: str, value: object) -> None:
-    """Set a property that the style sheet selects by, and restyle the widget."""
+    """Set a widget property that the style sheet uses as a selector, and apply the style again."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)
@@ -81,7 +81,7 @@ def icon_button(
     flat: bool = True,
     clicked: Callable[[], object] | None = None,
 ) -> QToolButton:
-    """Return a button with an icon only; `text` is its tooltip and its accessible name."""
+    """Return a button with only an icon; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))
     made.setIconSize(QSize(14, 14))
@@ -98,7 +98,7 @@ def icon_button(
 
 
 class ElidedLabel(QLabel):
-    """One line that is elided instead of widening its dock; the tooltip has the full text."""
+    """One-line label that shortens its text with an ellipsis; the tooltip has the full text."""
 
     def __init__(self, text: str = "", role: str = "", mode=Qt.TextElideMode.ElideRight) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class ElidedLabel(QLabel):
 
 
 def indented(box: Box) -> Box:
-    """Shift a box's text to where a combo box's begins, which the style sheet's padding does not do."""
+    """Indent the text of a number box as far as that of a combo box."""
     box.lineEdit().setTextMargins(4, 0, 0, 0)
     return box
 
@@ -139,7 +139,7 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
 
 
 def keep_ages(view: QAbstractItemView) -> QTimer:
-    """Repaint the visible rows regularly; hidden views are painted when they are shown."""
+    """Repaint a view regularly while it is visible, so that the ages in its rows stay correct."""
     clock = QTimer(view, interval=AGES_MS)
     clock.timeout.connect(view.viewport().update)
     clock.start()
@@ -147,7 +147,7 @@ def keep_ages(view: QAbstractItemView) -> QTimer:
 
 
 def ago(when: float, now: float | None = None) -> str:
-    """Return the time since `when` in a few words."""
+    """Return the time since `when`, in seconds since 1970, as a short text."""
     seconds = max(0.0, (now or time.time()) - when)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
@@ -162,7 +162,7 @@ def count_text(value: int) -> str:
 
 
 def size_text(size: float) -> str:
-    """Return bytes in words: 1.2 GB, 340 MB, 12 kB."""
+    """Return a number of bytes as text: 1.2 GB, 340 MB, 12 kB."""
     for unit, least in (("GB", 1e9), ("MB", 1e6)):
         if size >= least:
             value = size / least

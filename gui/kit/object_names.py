@@ -1,4 +1,4 @@
-"""objectNames that tests and assistive tools rely on. Names may be added, but not changed."""
+"""objectNames used by tests and assistive tools. Names may be added, but not changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Guards for paint methods: an error is reported once and never blocks the window.
+"""Guards for paint methods: an exception is reported once, and the window stays usable.
 
-A painter that is still open when `paintEvent` raises blocks every later paint of its widget, and Qt warns about it at
-each. So painters are opened by `with`, and a failure shows a placeholder.
+A QPainter that is still active when `paintEvent` raises blocks later paints of its widget. So painters are opened by
+`with`, and after an exception a placeholder is painted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gui.kit.words import tr
 PLACEHOLDER = "Could not be painted; the log says why"
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 _told: set[tuple[type, type, str, int]] = set()
-"""(owner's type, error type, file, line) of failures already reported, though painted again."""
+"""(owner's type, exception type, file, line) of failures already reported."""
 
 
 def guarded(paint: Callable[[Any, QPaintEvent], None]) -> Callable[[Any, QPaintEvent], None]:
-    """Decorate a `paintEvent`: report a failure once, and paint a placeholder instead."""
+    """Decorate a `paintEvent`: an exception is reported once, and a placeholder is painted instead."""
 
     @functools.wraps(paint)
     def paint_event(widget: QWidget, event: QPaintEvent) -> None:
@@ -39,7 +39,7 @@ def guarded(paint: Callable[[Any, QPaintEvent], None]) -> Callable[[Any, QPaintE
 
 
 def guarded_item(paint: Callable[..., None]) -> Callable[..., None]:
-    """Decorate the `paint` of a delegate or an icon, whose painter belongs to Qt."""
+    """Decorate the `paint` method of a delegate or icon: an exception is reported once."""
 
     @functools.wraps(paint)
     def paint_item(owner: object, painter: QPainter, *place: Any) -> None:
@@ -54,7 +54,7 @@ def guarded_item(paint: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def saved(painter: QPainter) -> Iterator[None]:
-    """Restore the painter's state at the end, also after an error."""
+    """Save the painter's state, and restore it at the end of the `with` block, also after an exception."""
     painter.save()
     try:
         yield
@@ -63,7 +63,7 @@ def saved(painter: QPainter) -> Iterator[None]:
 
 
 def tell_once(owner: object, error: Exception) -> None:
-    """Report a failure through the handler of unexpected errors, unless it was reported before."""
+    """Report an exception as unexpected, unless one from the same place was reported before."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

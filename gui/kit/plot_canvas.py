@@ -1,8 +1,8 @@
-"""Canvas of a plot: grid, ticks, curves, marks and a crosshair, painted with QPainter alone.
+"""Canvas of a plot: grid, ticks, curves, marks and crosshair, painted with QPainter.
 
-Curves that did not change since the last paint are cached in one picture; only those that grew are painted over it. So
-250 finished runs beside a live one cost as much as that one. Hairlines are cosmetic: one device pixel wide at any
-scale.
+Curves that did not change since the last paint are cached in one pixmap; only those with new points are painted over
+it. So 250 finished runs beside an active one cost as much as that one. Hairlines are cosmetic pens, one device pixel
+wide at any scale.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from gui.kit.words import tr
 
 _Scale = Callable[[Any], Any]
 LEFT, TOP, RIGHT, BOTTOM = 46, 4, 10, 18
-"""Pixels around the plot; the bottom only where the x axis is labelled."""
+"""Margins around the plot in pixels; the lower one is only there if the x axis has labels."""
 MOST_OVER = 12
-"""Most grown curves painted over the picture; with more the picture is made anew.
+"""Most curves with new points that are painted over the cached pixmap; with more, it is painted anew.
 
-Also the most curves painted at once. A picture of more is made in slices, with the previous one on show.
+Also the most curves painted in one call: with more, the new pixmap is painted in several calls while the old one is
+shown.
 """
 SLICE = 8
-"""Curves painted between two readings of the clock."""
+"""Number of curves painted between two checks of the deadline."""
 ZOOM_STEP = 1.25
 LEAST_DRAG = 6
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
@@ -53,7 +54,7 @@ _RIGHT_CENTER = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 @functools.lru_cache(maxsize=8)
 def _polygon(length: int) -> tuple[QPolygonF, Any]:
-    """Return a polygon of `length` points, and its memory as f64[length, 2] to fill for each curve."""
+    """Return a polygon of `length` points, and a writable view f64[length, 2] of its points."""
     made = QPolygonF()
     made.resize(length)
     room = VoidPtr(made.data(), 16 * length, True)  # type: ignore[call-overload]
@@ -62,7 +63,7 @@ def _polygon(length: int) -> tuple[QPolygonF, Any]:
 
 @functools.lru_cache(maxsize=1024)
 def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float = 1.0) -> QPen:
-    """Return a pen `width` device pixels wide at any scale."""
+    """Return a pen of this RGBA colour that is `width` device pixels wide at any scale."""
     pen = QPen(QColor.fromRgba(rgba), width, dash)
     pen.setCosmetic(True)
     return pen
@@ -70,7 +71,7 @@ def _hairline(rgba: int, dash: Qt.PenStyle = Qt.PenStyle.SolidLine, width: float
 
 @dataclass(slots=True)
 class _Picture:
-    """Cached picture of a scene's curves, as far as they are painted."""
+    """Cached pixmap of a scene's curves; `drawn` are the curves painted so far, by key."""
 
     look: object
     scene: Scene
@@ -83,14 +84,15 @@ class _Picture:
         return len(self.drawn) == len(self.scene.curves)
 
     def add(self, curves: Sequence[Curve]) -> None:
-        """Note that these curves were painted."""
+        """Record that these curves were painted."""
         self.drawn |= {curve.key: curve for curve in curves}
         self._looked_at = None
 
     def lacks(self, look: object, scene: Scene) -> list[Curve] | None:
-        """Return the curves of that scene still to paint over it; None if the picture is wrong for the scene.
+        """Return the curves of `scene` that are new or have new points; None if the pixmap cannot be extended to it.
 
-        The result is cached: between two scenes the same canvas is painted many times.
+        `look` has the canvas' size, ranges and colours. The result is cached, as a canvas is painted many times per
+        scene.
         """
         if look != self.look:
             return None
@@ -113,9 +115,9 @@ class _Picture:
 
 class PlotCanvas(QWidget):
     hovered = Signal(object)
-    """x under the pointer, None after it left."""
+    """x value under the pointer; None after the pointer left the canvas."""
     zoomed = Signal(float, float)
-    """The user chose this range of x."""
+    """Range of x that the user selected by dragging or the wheel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,10 +126,10 @@ class PlotCanvas(QWidget):
         self.paints = self.pictures = 0
         self.hover: float | None = None
         self.legend: Sequence[tuple[QColor, str]] = ()
-        """Lines beside the crosshair, each in the colour of its curve."""
+        """(colour, text) of the lines of text shown beside the crosshair."""
         self._picture: _Picture | None = None
         self._behind: _Picture | None = None
-        """Picture that is not finished."""
+        """Pixmap of a new scene that is not finished and not shown yet; None if there is none."""
         self._drag: tuple[float, float] | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -135,7 +137,11 @@ class PlotCanvas(QWidget):
     # -- the scene --------------------------------------------------------------------------
 
     def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
-        """Show a scene. Returns False while a large one is not fully painted: the next call continues."""
+        """Show a scene.
+
+        Return False while a scene of many curves is not painted completely at `deadline`, a time of
+        `time.perf_counter`; the next call continues.
+        """
         before, self.scene = self.scene, scene
         if len(scene.curves) > MOST_OVER and not self._is_painted() and not self._paint_on(deadline):
             self.scene = before
@@ -144,7 +150,7 @@ class PlotCanvas(QWidget):
         return True
 
     def _is_painted(self) -> bool:
-        """Return whether the picture lacks only a few curves of the scene."""
+        """Return whether at most MOST_OVER curves of the scene are missing in the cached pixmap."""
         lacks = self._picture and self._picture.lacks(self._look(), self.scene)
         return lacks is not None and len(lacks) <= MOST_OVER
 
@@ -173,7 +179,7 @@ class PlotCanvas(QWidget):
     # -- coordinates ------------------------------------------------------------------------
 
     def _scales(self) -> tuple[_Scale, _Scale]:
-        """Return the mappings of x and y from the scene to pixels."""
+        """Return the functions that map x and y of the scene to pixels."""
         area, scene = self.plot_rect(), self.scene
         (low, high), (floor, top) = scene.x_range, scene.y_range
         wide = area.width() / (high - low)
@@ -223,7 +229,7 @@ class PlotCanvas(QWidget):
                 self._paint_crosshair(painter)
 
     def _paint_on(self, deadline: float) -> bool:
-        """Continue the picture of the scene; return True once it is complete and in use."""
+        """Continue to paint the new pixmap until `deadline`; return True once it is complete and shown."""
         look, scene, made = self._look(), self.scene, self._behind
         if made is None or made.look != look or (made.scene is not scene and made.lacks(look, scene) is None):
             made = self._behind = self._begin_picture(look)
@@ -252,7 +258,7 @@ class PlotCanvas(QWidget):
         return _Picture(look, self.scene, pixmap, {})
 
     def paint_lines(self, painter: QPainter) -> None:
-        """Paint everything but the crosshair as lines, for a vector file."""
+        """Paint everything except the crosshair by vector commands, for an SVG file."""
         self._paint_bands(painter)
         self._paint_grid(painter)
         # One pixel of a picture at twice the resolution would hardly be visible.
@@ -303,7 +309,7 @@ class PlotCanvas(QWidget):
                     self._paint_alone(painter, points.first(), curve.color)
 
     def _paint_alone(self, painter: QPainter, at: QPointF, color: QColor) -> None:
-        """Paint a single measurement as a dot, not clipped at the plot's edge."""
+        """Paint a curve of one point as a dot, which the plot's edge does not clip."""
         area = self.plot_rect().adjusted(-4, -4, 4, 4)
         with saved(painter):
             painter.setClipRect(area)
@@ -414,7 +420,7 @@ class PlotCanvas(QWidget):
         event.ignore()  # left to the card, which maximises
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom about the pointer for Ctrl and the wheel; the wheel alone scrolls the page."""
+        """Zoom around the pointer with Ctrl and the wheel; without Ctrl the page scrolls."""
         if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()
             return
@@ -426,5 +432,5 @@ class PlotCanvas(QWidget):
 
 
 def _crisp(place: float, ratio: float) -> float:
-    """Return the middle of the nearest device pixel, where a hairline fills exactly one pixel."""
+    """Return `place` moved to the centre of the nearest device pixel, so that a hairline covers one pixel."""
     return (np.floor(place * ratio) + 0.5) / ratio

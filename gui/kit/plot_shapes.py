@@ -1,4 +1,4 @@
-"""Shapes of a plot in data coordinates, and the numbers beside it."""
+"""Data of a plot's curves and marks, and texts of the numbers at its axes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CLOCK_STEPS = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
     86400, 172800, 604800, 1209600, 2592000,
 )  # fmt: skip
-"""Seconds between two ticks of a clock axis."""
+"""Possible distances in seconds between two ticks of a time-of-day axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """Polyline in data coordinates.
 
-    Of two with the same key and kind, the later one is the same with more points at its end.
+    A later curve with the same key and kind has the same points, and may have more at the end.
     """
 
     key: object
@@ -36,7 +36,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dots:
-    """Single results, painted as discs."""
+    """Points that are painted as discs, for single results."""
 
     x: Array
     y: Array
@@ -45,7 +45,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Area between two lines over the same places, painted under all curves."""
+    """Area between two curves over the same x values, painted below all curves."""
 
     x: Array
     low: Array
@@ -64,7 +64,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Content and ranges of a plot; `log_y` makes the y axis logarithmic."""
+    """Everything shown in a plot, and the ranges of the axes; `log_y` makes the y axis logarithmic."""
 
     curves: tuple[Curve, ...]
     x_range: tuple[float, float]
@@ -73,17 +73,17 @@ class Scene:
     rules: tuple[Rules, ...] = ()
     log_y: bool = False
     theme: str = ""
-    """Name of the theme of the colours."""
+    """Name of the theme that the colours belong to."""
     bands: tuple[Band, ...] = ()
     by_clock: bool = False
-    """True if x is a time of day."""
+    """True if x is a time of day, in seconds since 1970."""
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
 
 
 def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
-    """Return about `most` round numbers from `low` to `high`, two at least; powers of ten for `log`."""
+    """Return about `most` round numbers from `low` to `high`, at least two; powers of ten if `log`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return []
     if log:
@@ -105,7 +105,7 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
 
 
 def short_number(value: float) -> str:
-    """Return a number in about five characters: 1.25M, 0.034, 3e-07."""
+    """Return a number as text of about five characters: 1.25M, 0.034, 3e-07."""
     size = abs(value)
     if size >= 1e9 or not math.isfinite(value):  # of a diverged run, or no number at all
         return f"{value:.2e}"
@@ -119,7 +119,7 @@ def short_number(value: float) -> str:
 
 
 def tick_text(value: float) -> str:
-    """Return a tick's value without needless zeros: 0.4, 60k, 1.2M."""
+    """Return the label of a tick without trailing zeros: 0.4, 60k, 1.2M."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
             return f"{value / size:.4g}{unit}"
@@ -127,7 +127,7 @@ def tick_text(value: float) -> str:
 
 
 def x_ticks(low: float, high: float, most: int, *, by_clock: bool) -> list[tuple[float, str]]:
-    """Return (place, text) of ticks of the x axis; on a clock axis times of day, dates at midnight."""
+    """Return (place, label) of the ticks of an x axis; with `by_clock` times of day, or dates at midnight."""
     if not by_clock:
         return [(value, tick_text(value)) for value in ticks(low, high, most)]
     raw = (high - low) / max(1, most)

@@ -1,6 +1,6 @@
-"""Pictures on the screen: a Game Boy's shades or colours, of any size.
+"""Pictures of games on the screen, from a Game Boy's shades or from colours.
 
-A table look-up, one QImage, whole pixels, no smoothing.
+By a table look-up and one QImage, without smoothing at whole scales.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from trainer_core.wire.frames import FORMAT_SHADE, FrameInfo, FrameReader, Frame
 from trainer_core.wire.shades import SCREENS
 
 BETWEEN = 2
-"""Pixels between two pictures."""
+"""Pixels between two tiles."""
 NEARLY = 0.9
-"""Share of the largest scale that a wall without holes must still reach."""
+"""Share of the largest possible scale that suffices for a grid of tiles with fewer empty places."""
 CRYSTAL_GAP = QColor(255, 255, 255, 56)
-"""Colour of the grid: the panel behind the crystals is the lightest there is."""
+"""Colour of the lines between the pixels of a simulated LCD: that of the panel behind."""
 HEAT = (255, 90, 0)
-"""Colour of the heat map, neither a Game Boy's green nor its grey."""
+"""Colour of the heat map: no shade of a Game Boy."""
 HEAT_ALPHA = 190
 HINT_MARGIN = 12
-"""Pixels between a hint and the edges of the screen."""
+"""Distance in pixels between a hint text and the edges of the screen."""
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 
 
 def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> int:
-    """Return the columns that show `count` tiles of (height, width) largest in `room` (width, height).
+    """Return the number of columns in which `count` tiles of (height, width) fit largest into (width, height).
 
-    Of nearly equal ones the one with the fewest empty places.
+    Among numbers with nearly the same scale, the one with the fewest empty places is taken.
     """
 
     def scale(columns: int) -> float:
@@ -51,7 +51,7 @@ def best_columns(count: int, size: tuple[int, int], room: tuple[int, int]) -> in
 
 
 def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
-    """Tile u8[N, H, W] (or [N, H, W, 3]) to one atlas with dark gaps; missing tiles are dark."""
+    """Return one picture of all u8[N, H, W(, 3)] in a grid with dark gaps; empty places are dark."""
     count, height, width = pictures.shape[:3]
     rows = math.ceil(count / columns)
     step_y, step_x = height + BETWEEN, width + BETWEEN
@@ -64,26 +64,26 @@ def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
 
 
 def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
-    """Return the index of the picture of (height, width) at pixel `x`, `y` of the atlas."""
+    """Return the index of the tile of (height, width) at pixel (`x`, `y`) of a picture made by `tile`."""
     return y // (size[0] + BETWEEN) * columns + x // (size[1] + BETWEEN)
 
 
 def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]:
-    """Return (x, y) of the upper left pixel of picture `index` in the atlas."""
+    """Return (x, y) of the upper left pixel of tile `index` in a picture made by `tile`."""
     return index % columns * (size[1] + BETWEEN), index // columns * (size[0] + BETWEEN)
 
 
 class Mark(NamedTuple):
-    """Frame and label over a part of a picture, in the picture's pixels."""
+    """Rectangle with a label, painted over a picture; in pixels of the picture."""
 
     place: QRect
     text: str = ""
-    """Omitted where it is wider than its place."""
+    """Label; not painted where it is wider than the rectangle."""
     is_framed: bool = False
 
 
 def heat(weights: np.ndarray) -> QImage:
-    """Return `weights` f32[rows, columns] >= 0 as an image of that size, transparent where they are 0."""
+    """Return `weights` f32[rows, columns] >= 0 as an image of columns x rows pixels, transparent where they are 0."""
     rows, columns = weights.shape
     shares = np.sqrt(weights / weights.max())  # small weights stay visible beside a large one
     alpha = (shares * HEAT_ALPHA).astype(np.uint32)
@@ -96,26 +96,26 @@ def heat(weights: np.ndarray) -> QImage:
 
 
 class Palette:
-    """Colours of the four shades, uint32 0xffRRGGBB."""
+    """Colours of the four shades, u32[4] as 0xffRRGGBB."""
 
     def __init__(self) -> None:
         self.table = np.zeros(4, np.uint32)
         self.is_lcd = False
-        """True if screens look like liquid crystals: a grid, and pictures that fade slowly."""
+        """True if screens imitate an LCD: with a grid, and pictures that fade slowly."""
         self.is_whole = True
-        """True if a pixel of the game is a whole number of screen pixels: crisp, but with a margin."""
+        """True if a game's pixel is a whole number of screen pixels, which is crisp but leaves a margin."""
         self.set_colors(SCREENS["green"])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
         self.table[:] = [0xFF000000 | shade for shade in shades]
 
     def paint(self, shades: np.ndarray, out: np.ndarray) -> None:
-        """Write `shades` u8[H, W] in 0..3 as colours into `out` u32[H, W]."""
+        """Write `shades` u8[H, W] of 0 to 3 as colours into `out` u32[H, W]."""
         self.table.take(shades, out=out, mode="clip")
 
 
 class FrameSource:
-    """Reader of a frames.bin that may not exist yet, or be replaced by its writer."""
+    """Reader of a frames.bin (pictures shared by a process), which may be missing or replaced by its writer."""
 
     def __init__(self) -> None:
         self.path: Path | None = None
@@ -134,7 +134,7 @@ class FrameSource:
         return self._reader.shape if self._reader else None
 
     def latest(self) -> tuple[FrameInfo, np.ndarray] | None:
-        """Return the newest picture u8[envs, H, W] (or [envs, H, W, 3]) if there is a new one."""
+        """Return data and pictures u8[envs, H, W(, 3)] of the newest frame; None if no new one was written."""
         self._look()
         if self._reader is None or self._reader.seq == self.seq:
             return None
@@ -148,7 +148,7 @@ class FrameSource:
         return info, np.frombuffer(data, np.uint8).reshape(size)
 
     def _look(self) -> None:
-        """Map the file, again after it was replaced; at most twice a second."""
+        """Map the file into memory, again if it was replaced; checked at most twice a second."""
         now = time.monotonic()
         if self.path is None or (self._reader is not None and now < self._next_look):
             return
@@ -168,12 +168,12 @@ class FrameSource:
 
 
 class Screen(QWidget):
-    """One picture, centred, at the largest scale that fits: a whole one if the palette says so."""
+    """Widget with one picture, centred, as large as fits; at a whole scale if the palette says so."""
 
     painted = Signal()
     focus_lost = Signal()
     pixel_clicked = Signal(int, int)
-    """Column and row of the picture's pixel under a click of the left button."""
+    """(column, row) of the picture's pixel that was clicked with the left button."""
 
     def __init__(self, palette: Palette, object_name: str, accessible: str) -> None:
         super().__init__()
@@ -186,14 +186,15 @@ class Screen(QWidget):
         self._pixels: np.ndarray | None = None
         self._image: QImage | None = None
         self.picture: np.ndarray | None = None
-        """The picture as it was given: shades 0..3 or colours, independent of the palette."""
+        """Picture on show as given, u8: shades 0 to 3 or colours; None before the first."""
         self._before: np.ndarray | None = None
-        """u32[H, W] that a liquid crystal still shows in part."""
+        """u32[H, W], colours of the previous picture, which a simulated LCD still shows in part; else None."""
         self._grid = QBrush()
         self._overlay: QImage | None = None
         self.fills = False
-        """True if the picture fills the widget whatever the palette says: many small pictures would cover only half of
-        it at a whole scale.
+        """True if the picture fills the widget at any scale, although the palette asks for whole scales.
+
+        Meant for many small tiles, which would cover only half of the widget at a whole scale.
         """
         self.marks: list[Mark] = []
         self.hint = ""
@@ -210,7 +211,7 @@ class Screen(QWidget):
         return self._image is not None
 
     def show_picture(self, picture: np.ndarray) -> None:
-        """Show `picture`, u8[H, W] of shades 0..3 or u8[H, W, 3] of colours."""
+        """Show a picture, u8[H, W] of shades 0 to 3 or u8[H, W, 3] of colours."""
         height, width = picture.shape[:2]
         if self._pixels is None or self._pixels.shape != (height, width):
             self._pixels = np.empty((height, width), np.uint32)
@@ -229,7 +230,7 @@ class Screen(QWidget):
         self.update()
 
     def _fade(self, pixels: np.ndarray) -> None:
-        """Blend in half of the previous picture, as a crystal takes more than a frame to turn."""
+        """Mix half of the previous picture into `pixels`, as an LCD takes longer than a frame to change."""
         if self._before is not None and self._before.shape == pixels.shape:
             np.right_shift(pixels, 1, out=pixels)
             pixels &= np.uint32(0x7F7F7F7F)
@@ -238,7 +239,7 @@ class Screen(QWidget):
         self._before = pixels.copy()
 
     def settle(self) -> None:
-        """Let the previous picture fade, as no new one has come."""
+        """Mix the previous picture out again while no new picture arrives; called repeatedly."""
         if self._before is not None and self.picture is not None:
             last = self._before
             self.show_picture(self.picture)
@@ -246,7 +247,7 @@ class Screen(QWidget):
                 self._before = None
 
     def recolor(self) -> None:
-        """Repaint the picture in the palette's present colours."""
+        """Repaint the picture after the palette's colours changed."""
         if self.picture is not None:
             self._before = None
             self.show_picture(self.picture)
@@ -256,24 +257,24 @@ class Screen(QWidget):
         self.update()
 
     def show_overlay(self, weights: np.ndarray | None) -> None:
-        """Paint heat over the picture: `weights` f32[rows, columns] >= 0; the largest is brightest.
+        """Paint a heat map over the picture: `weights` f32[rows, columns] >= 0, the greatest is brightest.
 
-        None, or weights of which none is positive, remove it.
+        None, or weights without a positive one, removes the heat map.
         """
         self._overlay = None if weights is None or weights.max() <= 0 else heat(weights)
         self.update()
 
     def fit(self) -> float:
-        """Return the largest possible scale: real pixels for one of the picture's."""
+        """Return the largest scale at which the picture fits, in device pixels per pixel of the picture."""
         if self._image is None:
             return 1.0
         ratio = self.devicePixelRatioF()
         return min(self.width() * ratio / self._image.width(), self.height() * ratio / self._image.height())
 
     def target(self) -> QRect:
-        """Return the picture's rectangle in device-independent pixels, at a whole scale if the palette says so.
+        """Return the rectangle of the picture in device-independent pixels.
 
-        A picture too large for the widget is shrunk to fit: better soft than cut off.
+        At a whole scale if the palette says so; a picture that is too large even at scale 1 is shrunk.
         """
         if self._image is None:
             return QRect()
@@ -285,13 +286,13 @@ class Screen(QWidget):
         )
 
     def scale(self) -> float:
-        """Return the present scale: real pixels for one of the picture's."""
+        """Return the present scale, in device pixels per pixel of the picture."""
         fit = self.fit()
         is_whole = self.shades.is_whole and not self.fills
         return float(int(fit)) if is_whole and fit >= 1 else fit
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
-        """Return (column, row) of the picture's pixel at a point of the widget; None beside it."""
+        """Return (column, row) of the picture's pixel at a point of the widget; None outside the picture."""
         target = self.target()
         column, row = x - target.x(), y - target.y()
         if self._image is None or not (0 <= column < target.width() and 0 <= row < target.height()):
@@ -327,7 +328,7 @@ class Screen(QWidget):
         self.painted.emit()
 
     def _paint_picture(self, painter: QPainter, target: QRect, image: QImage) -> None:
-        """Paint the picture, crisp at a whole scale, else with edges no softer than one real pixel."""
+        """Paint the picture: crisp at a whole scale, else blurred by at most one device pixel at edges."""
         scale = self.scale()
         if not scale.is_integer():
             if scale > 1:
@@ -336,7 +337,7 @@ class Screen(QWidget):
         painter.drawImage(target, image)
 
     def _paint_grid(self, painter: QPainter, target: QRect) -> None:
-        """Paint the gaps between the crystals, one real pixel wide, at scales that are large enough."""
+        """Paint the lines between the pixels of a simulated LCD, one device pixel wide, unless the scale is small."""
         ratio = self.devicePixelRatioF()
         side = int(self.scale())
         if side < 3:
@@ -384,7 +385,7 @@ class Screen(QWidget):
         painter.drawText(box, _WRAPPED, self.hint)
 
     def hint_box(self, metrics: QFontMetrics) -> QRect:
-        """Return the rectangle of the hint: as wide as the screen allows, at its bottom while a picture is shown."""
+        """Return the rectangle of the hint text: at the bottom of a picture, else in the middle."""
         room = QRect(0, 0, max(40, self.width() - 2 * HINT_MARGIN - 24), self.height())
         text = metrics.boundingRect(room, _WRAPPED, self.hint)
         width, height = text.width() + 24, text.height() + 12
@@ -404,7 +405,7 @@ class Screen(QWidget):
 
 
 def image_of(palette: Palette, picture: np.ndarray) -> QImage:
-    """Return `picture`, u8[H, W] of shades or u8[H, W, 3] of colours, as an independent image."""
+    """Return a picture, u8[H, W] of shades or u8[H, W, 3] of colours, as an image with memory of its own."""
     height, width = picture.shape[:2]
     if picture.ndim == 3:
         colors = np.ascontiguousarray(picture)

@@ -1,7 +1,7 @@
-"""Settings kept between starts: one JSON file in the home, with typed access.
+"""Settings saved in one JSON file in the home folder, read and written with types.
 
-A home may come from another user. Nothing in the file can be more than a text or bytes, and no reader here makes
-anything else of it; QSettings, which unpickles objects from its INI files, is not used.
+A home may come from another user. The values are only texts and bytes, and no reader here turns them into other
+objects; QSettings, which unpickles objects from its INI files, is not used.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from trainer_core.wire.regular_files import read_regular
 log = logging.getLogger(__name__)
 
 LAYOUT_VERSION = 3
-"""Increase it whenever docks are added, removed or renamed: an older layout is then ignored."""
+"""Version of the dock layout; increase it when docks are added, removed or renamed, and old layouts are ignored."""
 FILE, OLD_FILE, DAMAGED = "app.json", "app.ini", "app.json.damaged"
 MOST_BYTES = 8 << 20
 MOST_OLD_BYTES = 1 << 20
 MOST_KEYS, LONGEST_KEY, LONGEST_TEXT, LONGEST_BLOB = 4096, 256, 1 << 20, 1 << 18
 LOCK_S = 2.0
 WRITE_MS = 500
-"""Milliseconds until a change is written: a drag of a slider is one write, not fifty."""
+"""Milliseconds from a change to its writing, so that a drag of a slider is written once."""
 
 _Key = Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]
 _Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -60,12 +60,12 @@ _INI_PIECE = re.compile(
     re.DOTALL,
 )
 _INI_LINE = re.compile(r'(?:[^"\\;\r\n]|\\\r?\n|\\.|"(?:[^"\\]|\\.)*"?)+', re.DOTALL)
-"""One entry: to the end of its line, or farther inside quotes and after a backslash."""
+"""Pattern of one entry of an INI file: to the end of the line, or farther inside quotes and after a backslash."""
 _INI_BYTES, _INI_OTHER = "@ByteArray(", "@"
 
 
 class _Kept(msgspec.Struct):
-    """Content of the file: texts (numbers and flags as text), and bytes, which JSON has as base64."""
+    """Contents of the file: texts (also for numbers and flags), and bytes, which are base64 in JSON."""
 
     v: Literal[1] = 1
     values: Annotated[dict[_Key, _Text], msgspec.Meta(max_length=MOST_KEYS)] = {}
@@ -73,14 +73,14 @@ class _Kept(msgspec.Struct):
 
 
 class Settings:
-    """Values with defaults; a damaged file reads as the defaults and is put aside."""
+    """Saved values by key, with defaults; a damaged file is renamed, and the defaults are used."""
 
     def __init__(self, home: HomePaths) -> None:
         self._folder = home.settings
         self.problem = ""
-        """Reason why the defaults replace the saved values; empty when they do not."""
+        """Reason why the saved values could not be read; empty when they could."""
         self._changed: set[str] = set()
-        """Keys whose values are not on the disk yet."""
+        """Keys whose values have not been written to the file yet."""
         self._kept = self._read()
         self._writing: threading.Thread | None = None
         self._timer: QTimer | None = None
@@ -89,7 +89,7 @@ class Settings:
         return self._kept.values.get(key, default)
 
     def number(self, key: str, default: float) -> float:
-        """Return a finite number, else the default."""
+        """Return the value of a key as a finite number; the default if it is none."""
         try:
             number = float(self.text(key) or default)
         except ValueError:
@@ -100,7 +100,7 @@ class Settings:
         return self.text(key, "true" if default else "false") == "true"
 
     def decoded(self, key: str, kind: Any, default: Any) -> Any:
-        """Return the JSON text of a key as `kind`; the default if it is not of that kind."""
+        """Return the JSON value of a key, checked to be of the type `kind`; the default if it is not."""
         try:
             return msgspec.json.decode(self.text(key), type=kind)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -132,7 +132,7 @@ class Settings:
             self._note(key)
 
     def save(self) -> None:
-        """Write every change before returning. If the disk is full, the old file stays."""
+        """Write all changes now. If the disk is full, the old file stays."""
         if self._timer is not None:
             self._timer.stop()
         if self._writing is not None:
@@ -143,7 +143,7 @@ class Settings:
     # -- the file ---------------------------------------------------------------------------
 
     def _read(self) -> _Kept:
-        """Return the file's content, or the INI file of an older version; put a damaged file aside."""
+        """Return the contents of the file, or of an older version's INI file; a damaged file is renamed."""
         try:
             return _decode(self._folder / FILE)
         except FileNotFoundError:
@@ -154,7 +154,7 @@ class Settings:
             return _Kept()
 
     def _migrate(self) -> _Kept:
-        """Return the texts and bytes of the INI file, which stays for older versions."""
+        """Return the texts and bytes of an older version's INI file, which is not changed."""
         try:
             data = read_regular(self._folder / OLD_FILE, MOST_OLD_BYTES)
         except OSError:
@@ -172,7 +172,7 @@ class Settings:
             (self._folder / FILE).replace(self._folder / DAMAGED)
 
     def _note(self, key: str) -> None:
-        """Note that a key changed, and write it soon, off the UI thread."""
+        """Record that a key changed, and start the timer that writes the file in a thread."""
         self._changed.add(key)
         if QCoreApplication.instance() is None:
             return
@@ -195,12 +195,12 @@ class Settings:
             self._timer.start()
 
     def _taken(self) -> set[str]:
-        """Return the keys to write now and clear the set of changed keys."""
+        """Return the keys that are not written yet, and clear that set."""
         changed, self._changed = self._changed, set()
         return changed
 
     def _write(self, changed: set[str]) -> None:
-        """Write the changed keys into the file, whose other keys another app may have changed."""
+        """Write the values of the changed keys; other keys in the file may come from another app and stay."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with _locked(self._folder):
@@ -227,7 +227,7 @@ class Settings:
 
 
 def _decode(path: Path) -> _Kept:
-    """Return the content of a file. Raises OSError or ValueError for a file not of this app."""
+    """Return the contents of a settings file. Raises OSError or ValueError for any other file."""
     try:
         return msgspec.json.decode(read_regular(path, MOST_BYTES), type=_Kept)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -239,7 +239,7 @@ def _fits(key: str, value: str | bytes, longest: int) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether a file can hold the text: half of a surrogate pair cannot be encoded."""
+    """Return whether the text can be encoded; half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -249,7 +249,10 @@ def _is_unicode(text: str) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the file against other apps with this home."""
+    """Hold a lock on the settings of the folder, against other app processes with the same home.
+
+    Without the lock after LOCK_S seconds: a suspended process may hold it.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + LOCK_S
@@ -264,7 +267,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def read_ini(text: str) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Return the texts and the bytes by key in a file of QSettings; other values are skipped."""
+    """Return the texts and the bytes by key from the text of a QSettings INI file; other values are skipped."""
     values: dict[str, str] = {}
     blobs: dict[str, bytes] = {}
     group = ""
@@ -289,7 +292,7 @@ def read_ini(text: str) -> tuple[dict[str, str], dict[str, bytes]]:
 
 
 def _ini_entries(text: str) -> list[str]:
-    """Return the lines that are neither comments nor blank."""
+    """Return the entries of an INI file that are neither blank nor comments."""
     found, place = [], 0
     while place < len(text):
         if text[place] in "\r\n":
@@ -307,7 +310,7 @@ def _ini_entries(text: str) -> list[str]:
 
 
 def _ini_group(line: str) -> str:
-    """Return the key prefix of a group: `[view]` is "view/", `[General]` none, `[%General]` "General/"."""
+    """Return the key prefix for a group's line: `[view]` is "view/", `[General]` "", `[%General]` "General/"."""
     name = line[1:].partition("]")[0].strip()
     if name.lower() == "general":
         return ""
@@ -320,12 +323,12 @@ def _ini_key(text: str) -> str:
 
 
 def _ini_letter(number: int) -> str:
-    """Return the letter with this number; a question mark for an invalid one or half of a pair."""
+    """Return the character of a Unicode number; a question mark for an invalid one."""
     return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else "?"
 
 
 def _ini_value(raw: str) -> str | None:
-    """Return the text of a value; None for a list of several."""
+    """Return the text of an INI value; None for a list of several texts."""
     parts: list[str] = []
     in_quotes = False
     blanks = 0  # trailing blanks outside quotes do not count

@@ -1,4 +1,4 @@
-"""The colours of both themes, and the style sheet made from them."""
+"""Colours of both themes, and the Qt style sheet made from them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from PySide6.QtCore import QDir
 from trainer_core.lab.paths import ASSETS
 
 ICONS = "dmglabicons"
-"""Placeholder for the folder of icons in `url(...)`: a path with a blank would break the whole sheet."""
+"""Placeholder in `url(...)` for the folder of icons, since a path with a space would invalidate the sheet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Colors:
-    """Colours of one theme: every colour that the app paints with."""
+    """All colours that the app paints with in one theme."""
 
     name: str
     window: str
@@ -50,7 +50,7 @@ LIGHT = Colors(
 
 
 def style_sheet(themes: Iterable[Colors]) -> str:
-    """Return the style sheet of every window, for all themes at once."""
+    """Return the style sheet of all windows, with the rules of all given themes."""
     QDir.setSearchPaths(ICONS, [str(ASSETS / "icons")])
     return "".join([_SHAPES, *map(_own_colors, themes)])
 
@@ -60,7 +60,7 @@ def _icon(name: str, c: Colors) -> str:
 
 
 def _own_colors(c: Colors) -> str:
-    """Return the rules under a window of this theme; they win over those of `_SHAPES`."""
+    """Return the rules for windows of one theme, which have precedence over those of `_SHAPES`."""
     window = f'*[theme="{c.name}"]'
     disabled = ("QMenu::item", "QPushButton", "QToolButton", "QLineEdit", "QComboBox")
     fields = ("QLineEdit", "QComboBox", "QPlainTextEdit", "QTextEdit", "QAbstractSpinBox")

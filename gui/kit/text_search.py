@@ -1,4 +1,4 @@
-"""Search in lists: words, `-word`, wildcards, regular expressions; names that list models share."""
+"""Text search in lists: words, `-word`, wildcards, regular expressions; and types shared by list models."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from collections.abc import Iterable
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRegularExpression
 
 MOST_STEPS = 2000
-"""Most backtracking steps in a text, after which it counts as not found: `(a+)+$` takes for ever in a long name, and
-Python's own `re` has no such limit. Takes 15 us of CPU.
+"""Most backtracking steps of a regular expression per text, after which the text does not match.
+
+Patterns such as `(a+)+$` would take for ever in a long name, and Python's own `re` has no such limit.
 """
 _OPTIONS = (
     QRegularExpression.PatternOption.CaseInsensitiveOption | QRegularExpression.PatternOption.UseUnicodePropertiesOption
 )
 _WILD, _REGULAR = re.compile(r"[*?]"), re.compile(r"[\[\](){}|^$\\]|\.[*?+]")
 Index = QModelIndex | QPersistentModelIndex
-"""Index as Qt passes it to a list model."""
+"""Type of the index that Qt passes to a list model."""
 NO_PARENT = QModelIndex()
 
 
 class TextSearch:
-    """Search for texts with every word and none of those after a minus, regardless of case.
+    """Search for texts that contain all words, and none of the words after a minus, in upper or lower case.
 
     `loss_*` and `run?` are wildcards within a word; a word with brackets, bars, anchors or `.*` is a regular
-    expression. An incomplete one is a plain word.
+    expression. An invalid regular expression is a plain word.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -42,7 +43,7 @@ class TextSearch:
 
     @property
     def is_plain(self) -> bool:
-        """True if the search has plain words only."""
+        """True if the search has only plain words, and none to exclude."""
         return not self._patterns and not self._without
 
     def __bool__(self) -> bool:
@@ -57,7 +58,7 @@ class TextSearch:
         return self.plain, self._patterns, self._without
 
     def finds(self, text: str) -> bool:
-        """Return whether a lower-case text matches."""
+        """Return whether a text in lower case matches."""
         return (
             all(word in text for word in self.plain)
             and all(pattern.match(text).hasMatch() for pattern in self._patterns)
@@ -65,14 +66,17 @@ class TextSearch:
         )
 
     def narrows(self, before: TextSearch) -> bool:
-        """Return whether every match of this search matched `before`, because the user typed on."""
+        """Return whether each text that matches this search is known to match the search `before`.
+
+        True while the user types on, so that only the previous matches need a new check.
+        """
         if self._patterns != before._patterns or self._without != before._without:
             return False
         return all(any(old in new for new in self.plain) for old in before.plain)
 
 
 def _pattern(word: str) -> QRegularExpression | None:
-    """Return the pattern of a word; None for a plain word."""
+    """Return the regular expression of a word with wildcards or regular syntax; None for a plain word."""
     if _REGULAR.search(word):
         source = word
     elif _WILD.search(word):

@@ -1,7 +1,7 @@
-"""Themes and fonts: quiet greys, one accent, the green of a Game Boy screen.
+"""Themes and fonts: grey surfaces, one accent colour, the green of a Game Boy screen.
 
-Fusion draws what the style sheet leaves alone. Text and background pairs keep a contrast of 4.5 or more; a test
-computes it.
+Qt's Fusion style draws what the style sheet does not define. Texts have a contrast of at least 4.5 to their background,
+which a test computes.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ DASHES = (
 _current = DARK
 _dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
 _waiting: list[tuple[QWidget, QWidget]] = []
-"""(window, widget) pairs that may be out of sight and still have the previous theme."""
+"""(window, widget) pairs that still have the previous theme's style; most of them are not visible."""
 REST_S = 0.004
-"""Longest time in seconds that one turn of the loop spends on restyling those."""
+"""Most seconds of one event loop turn spent on applying the new theme to widgets that are not visible."""
 REST_AFTER_MS = 30
-"""Milliseconds until that begins: visible widgets are painted first."""
+"""Milliseconds until that begins, so that visible widgets are painted first."""
 _switch = 0
-"""Number of the last switch; a pending restyle of an earlier one stops."""
+"""Number of theme changes so far; a pending task of an earlier change stops."""
 
 
 def system_theme() -> str:
@@ -59,12 +59,12 @@ def colors(name: str) -> Colors:
 
 
 def current() -> Colors:
-    """Return the current theme; painters ask while they paint."""
+    """Return the colours of the current theme; called at each paint."""
     return _current
 
 
 def curve_color(slot: int) -> QColor:
-    """Return the colour of a numbered curve: the theme's own, then hues far from their predecessors."""
+    """Return the colour of curve number `slot`: the theme's own colours first, then other distinct hues."""
     own = _current.curves
     if slot < len(own):
         return QColor(own[slot])
@@ -73,11 +73,10 @@ def curve_color(slot: int) -> QColor:
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
-    """Set the theme of the whole app: visible widgets at once, the rest in later turns.
+    """Set the theme of the whole app: visible widgets at once, the rest in later event loop turns.
 
-    The sheet names colours by their role, but Qt keeps what it resolved for a widget until that is polished again. To
-    polish all at once takes 0.1 s for a thousand widgets, of which five in six are hidden, scrolled away or covered
-    (docs/notebook/app.md).
+    Qt caches the resolved style of a widget until it is polished again. To polish all at once takes 0.1 s for a
+    thousand widgets, of which five in six are hidden, scrolled away or covered (docs/notebook/app.md).
     """
     global _current, _switch
     _current = colors(name)
@@ -98,7 +97,7 @@ def apply_theme(app: QApplication, name: str) -> Colors:
 
 
 def _in_sight(widget: QWidget) -> Iterator[QWidget]:
-    """Yield the widget and its descendants that have a visible pixel."""
+    """Yield the widget and its descendants that are at least partly visible."""
     if not widget.visibleRegion().isEmpty():
         yield widget
     for child in widget.children():  # a covered one may contain visible ones
@@ -107,13 +106,16 @@ def _in_sight(widget: QWidget) -> Iterator[QWidget]:
 
 
 def _polish(window: QWidget, widget: QWidget) -> None:
-    """Apply the window's style: some of Qt's menus name a style that was deleted."""
+    """Apply the window's style to a widget; a Qt menu's own `style()` may be one that was deleted."""
     window.style().polish(widget)
     widget.update()
 
 
 def _begin_rest(switch: int, windows: list[QWidget]) -> None:
-    """Begin to restyle all widgets, visible or not: others may have become visible by now."""
+    """Begin to apply the new theme to all widgets of `windows` in later turns.
+
+    `switch` is the number of the theme change that this belongs to.
+    """
     if switch != _switch:
         return
     _waiting.clear()
@@ -140,7 +142,7 @@ def _polish_rest(switch: int) -> None:
 
 
 def _parts_of_qt(widget: QWidget) -> Iterator[QWidget]:
-    """Yield the widgets that Qt made inside a widget, such as a combo box's list, which may be deleted soon."""
+    """Yield the widgets that Qt created inside a widget, such as a combo box's list; they may be deleted soon."""
     for part in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
         if not shiboken6.createdByPython(part):
             yield part
@@ -148,7 +150,7 @@ def _parts_of_qt(widget: QWidget) -> Iterator[QWidget]:
 
 
 def dress(window: QWidget) -> None:
-    """Give a window the style sheet, with every later theme too; its dialogs inherit it."""
+    """Apply the style sheet of the current and of each later theme to a window; its dialogs inherit it."""
     _dressed.add(window)
     window.setProperty("theme", _current.name)
     window.setStyleSheet(style_sheet((DARK, LIGHT)))

@@ -1,1 +1,1 @@
-"""The window around the features: layout, menus, banners, settings, the end of the app."""
+"""Main window around the features: layout, menus, notices, settings, end of the app."""

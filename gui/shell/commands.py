@@ -1,4 +1,4 @@
-"""Commands that change what is on show or open a dialog, and the palette of all commands."""
+"""Commands that show a dock, tab or dialog, and the palette that lists all commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gui.state.telemetry import TelemetryModel
 WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
-"""Modifier of the number keys of a tab widget."""
+"""Modifier key that, with a digit, shows a tab of a tab widget."""
 
 
 def define_places(
@@ -39,9 +39,10 @@ def define_places(
     tabs: Mapping[str, QTabWidget],
     telemetry: TelemetryModel,
 ) -> None:
-    """Define commands that show a dock (by its key) or a tab, by a key of TAB_KEYS and its number.
+    """Define commands that show a dock or a tab.
 
-    A page of curves is hidden while the runs on show measure nothing that belongs there.
+    `docks` are shortcuts by dock; `tabs` are tab widgets by a key of TAB_KEYS. A page of curves is hidden while the
+    runs on show have none of its metrics.
     """
 
     def refusal(shown: QTabWidget, index: int) -> str:
@@ -126,7 +127,7 @@ def define_views(context: Context, layout: Layout) -> None:
 
 
 def define_dialogs(context: Context, features: Sequence[Feature], choices: Sequence[Choice]) -> None:
-    """Define the commands of dialogs; last, as some list all commands."""
+    """Define the commands that open dialogs; called after all others, as some dialogs list all commands."""
     registry, window = context.actions, context.window
 
     def show_keys() -> None:
@@ -147,7 +148,7 @@ def define_dialogs(context: Context, features: Sequence[Feature], choices: Seque
 
 
 def _toggle_dock(dock: QDockWidget) -> None:
-    """Close a visible dock; show one that is closed or behind another."""
+    """Close a dock that is visible; show it if it is closed or covered by another dock."""
     if dock.isHidden() or dock.visibleRegion().isEmpty():
         dock.show()
         dock.raise_()
@@ -160,7 +161,7 @@ def _toggle_full_screen(window: QMainWindow) -> None:
 
 
 def rank(wanted: str, words: str) -> int:
-    """Return how well words match the typed letters, 0 best; -1 unless all letters occur in order."""
+    """Return how well `words` match the typed letters: 0 is best, -1 means that the letters do not occur in order."""
     wanted, words = wanted.lower().strip(), words.lower()
     if wanted in words:
         return 0 if words.startswith(wanted) else 1
@@ -173,7 +174,7 @@ def rank(wanted: str, words: str) -> int:
 
 
 class CommandPalette(QDialog):
-    """Command palette: the list follows the typed text; Enter runs the chosen command if it is possible."""
+    """Dialog with a list of all commands, filtered by the typed text; Enter runs the selected command."""
 
     def __init__(self, parent: QWidget, registry: ActionRegistry) -> None:
         super().__init__(parent)
@@ -224,7 +225,7 @@ class CommandPalette(QDialog):
             action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Move through the list with the arrows while the text box has the keyboard."""
+        """Move the selection of the list by the arrow keys while the text field has the focus."""
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return super().eventFilter(watched, event)
         if Qt.Key(event.key()) in _MOVES:

@@ -1,4 +1,4 @@
-"""Help: the manual, read in the app without a network, and information on this installation."""
+"""Help: the manual in a window, without network access, and information on this installation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trainer_core.lab.paths import CHECKOUT
 
 PACKAGE = "dmglab"
 README = CHECKOUT / "README.md" if CHECKOUT else None
-"""README of a checkout; an installation has its text in the package's own description."""
+"""README.md of a checkout; None in an installed package, whose metadata contain the text."""
 
 
 class Manual(QDialog):
-    """The README, and from there its linked pages if this is a checkout."""
+    """Window with the README; links to other pages of the docs work in a checkout."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class Manual(QDialog):
 
 
 def _description() -> str:
-    """Return the README from the metadata of an installed package."""
+    """Return the README text from the metadata of the installed package."""
     try:
         return str(importlib.metadata.metadata(PACKAGE).json.get("description", ""))
     except importlib.metadata.PackageNotFoundError:
@@ -62,7 +62,7 @@ def _description() -> str:
 
 
 def version() -> str:
-    """Return the version of this installation."""
+    """Return the version of the installed package."""
     try:
         return importlib.metadata.version(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
@@ -70,7 +70,7 @@ def version() -> str:
 
 
 def about(parent: QWidget, home: Path) -> QMessageBox:
-    """Return the box with the version and the folder of the app's data."""
+    """Return a message box with the version and the home folder."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setObjectName("about")

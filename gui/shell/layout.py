@@ -1,4 +1,4 @@
-"""Layout of the docks: the default, and the user's own, with a version."""
+"""Layout of the docks in the main window: the default, and the one that the user saved."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ from gui.state.session import Mode, Session
 
 LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
 RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
-"""Width of the right docks, and window width from which they are wider."""
+"""Width of the docks at the right in a narrow window, and window width from which they are wider."""
 FRAME = QSize(8, 40)
-"""Assumed size of the desktop's frame around a window, rather too large."""
+"""Assumed size of the desktop's frame around a window, rather too large than too small."""
 FRAME_TOLD_MS = (0, 100, 500)
-"""Milliseconds after the window was shown at which its frame is measured."""
+"""Milliseconds after showing the window at which its frame is measured, as the desktop adds it late."""
 SETTLED_MS = (0, 20, 60)
-"""Milliseconds after which Qt may have resized the docks around one that came or went, in several turns."""
+"""Milliseconds after a dock was shown or hidden at which the sizes of all docks are restored.
+
+Qt resizes docks over several event loop turns.
+"""
 AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
 
 
 class Layout(QObject):
-    """Layout of the docks; all exist before a state is restored, and one of another version is ignored."""
+    """Positions and sizes of the docks. All docks must exist before a saved state is restored.
+
+    A state of another LAYOUT_VERSION is ignored.
+    """
 
     changed = Signal()
-    """The docks were put away or brought back."""
+    """All docks were hidden for the game in the middle, or shown again."""
 
     def __init__(self, window: QMainWindow, docks: Iterable[QDockWidget], session: Session, settings: Settings) -> None:
         super().__init__(window)
@@ -38,10 +44,10 @@ class Layout(QObject):
         self._docks = {dock.objectName(): dock for dock in docks}
         self._session, self._settings = session, settings
         self._before: QByteArray | None = None
-        """State of the docks before they were put away; None while they are shown."""
+        """Saved state of the docks from before they were all hidden; None while they are shown."""
         self._size_shown = QSize()
         self._sizes: dict[frozenset[str], dict[QDockWidget, QSize]] = {}
-        """Sizes of the docks, by the set of visible ones: a set gets its sizes back."""
+        """Sizes of the docks for each set of visible docks, restored when the same set is visible again."""
         self._shown: frozenset[str] = frozenset()
         self._arrange()
         self._every_dock = window.findChildren(QDockWidget)
@@ -53,13 +59,13 @@ class Layout(QObject):
             dock.installEventFilter(self)
 
     def _all_docks(self) -> list[QDockWidget]:
-        """Return all docks from a list: asking the window walks through all of its widgets at each change."""
+        """Return all docks of the window from a cached list, as Qt would search through all widgets."""
         return [dock for dock in self._every_dock if shiboken6.isValid(dock)]
 
     # -- docks that go and come -------------------------------------------------------------
 
     def _on_show(self) -> frozenset[str]:
-        """Return the names of the docks that have a place in the window, in front or behind another."""
+        """Return the objectNames of the docks inside the window, including those covered by another dock."""
         docks = self._all_docks()
         return frozenset(dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating()))
 
@@ -78,7 +84,7 @@ class Layout(QObject):
         return super().eventFilter(watched, event)
 
     def _size_of(self, dock: QDockWidget) -> QSize:
-        """Return a dock's size with its tab bar, which Qt includes when it sets a size."""
+        """Return a dock's size including its tab bar, as `resizeDocks` expects it."""
         beside = self._window.tabifiedDockWidgets(dock)
         if all(other.isHidden() for other in beside):
             return dock.size()
@@ -87,7 +93,7 @@ class Layout(QObject):
         return dock.size() + QSize(0, tabs)
 
     def _bring_sizes_back(self) -> None:
-        """Restore the sizes that the docks had when the same ones were visible."""
+        """Restore the sizes that the docks had when the same set of docks was visible."""
         kept = self._sizes.get(self._on_show(), {})
         docks = [dock for dock in kept if not dock.isHidden() and not dock.isFloating()]
         if self._before is not None:
@@ -138,7 +144,7 @@ class Layout(QObject):
         )
 
     def raise_dock(self, object_name: str) -> None:
-        """Show a dock in front of those in the same place."""
+        """Show the dock with this objectName in front of others at the same place."""
         dock = self._window.findChild(QDockWidget, object_name)
         if dock is not None:
             dock.show()
@@ -146,11 +152,11 @@ class Layout(QObject):
 
     @property
     def is_only_center(self) -> bool:
-        """True while all docks are put away for the game in the middle."""
+        """True while all docks are hidden for the game in the middle."""
         return self._before is not None
 
     def toggle_only_center(self) -> None:
-        """Put all docks away, or bring them back."""
+        """Hide all docks, or show them as before."""
         if self._before is None:
             self._before = self._window.saveState(LAYOUT_VERSION)
             for dock in self._all_docks():
@@ -168,7 +174,7 @@ class Layout(QObject):
         QTimer.singleShot(0, self, self._tighten)
 
     def _show_for_mode(self) -> None:
-        """Show the docks of training only in modes in which an agent may learn."""
+        """Show the training dock in agent mode, and the new-task dock in the other modes."""
         if self._before is not None:
             return
         learns = self._session.mode is Mode.AGENT
@@ -176,7 +182,7 @@ class Layout(QObject):
         self._docks[names.TASK_DOCK].setVisible(not learns)
 
     def _tighten(self) -> None:
-        """Give the agent dock the height of its texts, and the dock below all the rest."""
+        """Set the agent dock's height to that of its texts, and give the rest to the dock below."""
         agent, learns = self._docks[names.AGENT_DOCK], self._session.mode is Mode.AGENT
         below = self._docks[names.TRAINING_DOCK] if learns else self._docks[names.TASK_DOCK]
         text = _text_height(agent)
@@ -189,20 +195,20 @@ class Layout(QObject):
     # -- saving -----------------------------------------------------------------------------
 
     def restore(self) -> bool:
-        """Restore the saved layout on an existing screen. Returns False when none fits."""
+        """Restore the saved layout and window position. Return False when there is none that is valid here."""
         found = self._restore()
         self._clamp(QSize() if found else FRAME)
         return found
 
     def fit_screen(self) -> None:
-        """Move the frame onto the screen, too, whose size is only known once the window is shown."""
+        """Move the window with its frame onto the screen; call this after the window is shown."""
         self._size_shown = self._window.size()
         QTimer.singleShot(0, self, self._raise_floating)
         for wait_ms in FRAME_TOLD_MS:
             QTimer.singleShot(wait_ms, self, self._clamp_frame)
 
     def _raise_floating(self) -> None:
-        """Raise floating docks, which were shown before the window was."""
+        """Raise floating docks above the main window, which was shown after them."""
         for dock in self._all_docks():
             if dock.isFloating() and not dock.isHidden():
                 dock.raise_()
@@ -228,7 +234,7 @@ class Layout(QObject):
         return True
 
     def save(self) -> None:
-        """Save the layout, unless the window is hidden: its sizes would be wrong."""
+        """Save the layout, unless the window is hidden: a hidden window has wrong sizes."""
         if self._window.isVisible() and not self._window.isMinimized():
             state = self._before or self._window.saveState(LAYOUT_VERSION)
             self._settings.set_blob("layout/state", state)
@@ -246,9 +252,9 @@ class Layout(QObject):
         self.changed.emit()
 
     def _clamp(self, assumed: QSize | None = None) -> None:
-        """Move and resize the window so that no part of it is off the screen.
+        """Move and shrink the window, including its frame, until all of it is on the screen.
 
-        `assumed` is the least size of the frame, used before it is known.
+        `assumed` is the least size of the frame, for the time before the desktop reports it.
         """
         window, frame = self._window, self._window.frameGeometry()
         screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
@@ -265,7 +271,7 @@ class Layout(QObject):
 
 
 def _text_height(dock: QDockWidget) -> int:
-    """Return the height in pixels that a dock needs for all lines of its texts at its present width."""
+    """Return the height in pixels that a dock needs at its present width to show all of its texts."""
     body = dock.widget()
     layout = body.layout() if body is not None else None
     if layout is None or not layout.hasHeightForWidth():

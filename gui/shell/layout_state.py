@@ -1,8 +1,7 @@
-"""Checks of the bytes in which Qt saves a window's docks and geometry.
+"""Validation of the bytes in which Qt saves docks and window geometry.
 
-Qt itself trusts these bytes: a changed length or a dock named twice ends the process. A home may come from another
-user, so only bytes that hold exactly our docks in sizes that a screen may have are passed to `restoreState` and
-`restoreGeometry`.
+Qt does not check these bytes: a wrong length or a dock named twice ends the process. A home may come from another user,
+so `restoreState` and `restoreGeometry` only get bytes with exactly our docks and plausible sizes.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ _FLOATING, _FLAGS = 2, 15
 _GEOMETRY, _GEOMETRY_BYTES = 0x01D9D0CB, 66
 MOST_PIXELS = 1 << 15
 _ENDLESS = (1 << 24) - 1
-"""Qt's greatest size of a widget: no maximum."""
+"""Qt's QWIDGETSIZE_MAX: no maximum size."""
 MOST_DEEP, MOST_PARTS = 8, 32
 
 
 class _OddByteError(ValueError):
-    """Bytes that Qt does not write for this window."""
+    """Error for bytes that Qt would not have written for this window."""
 
 
 def is_sound_state(state: bytes, version: int, docks: Iterable[str]) -> bool:
-    """Return whether these bytes contain only the given docks, none of them twice."""
+    """Return whether these bytes are a valid dock state with only the given docks, each at most once."""
     reader = _Reader(state, set(docks))
     try:
         reader.window(version)
@@ -35,7 +34,7 @@ def is_sound_state(state: bytes, version: int, docks: Iterable[str]) -> bool:
 
 
 def is_sound_geometry(geometry: bytes) -> bool:
-    """Return whether these bytes are a window's geometry with numbers that a screen may have."""
+    """Return whether these bytes are a valid window geometry with sizes that a screen may have."""
     if len(geometry) != _GEOMETRY_BYTES:
         return False
     magic, major, minor, *rest = struct.unpack(">IHH4i4iiBBi4i", geometry)
@@ -50,7 +49,7 @@ def is_sound_geometry(geometry: bytes) -> bool:
 
 
 class _Reader:
-    """Reader of the bytes in Qt's own order; raises at the first wrong one."""
+    """Reader of Qt's saved bytes in order; raises _OddByteError at the first invalid value."""
 
     def __init__(self, data: bytes, docks: set[str]) -> None:
         self._data, self._docks = data, docks
@@ -75,7 +74,7 @@ class _Reader:
         return which
 
     def _group(self, deep: int) -> None:
-        """Read a group of docks: side by side, one below the other, or tabs."""
+        """Read a group of docks (beside each other, below each other, or tabbed) at nesting depth `deep`."""
         self._want(deep > 0)
         kind = self._number("B")
         self._want(kind in (_TABS, _SEQUENCE))
@@ -106,7 +105,7 @@ class _Reader:
             self._extent()
 
     def _extent(self) -> None:
-        """Read position, size, least and greatest size along the group."""
+        """Read position, size, least and greatest size of a group's item."""
         self._pixels(3, -1)
         greatest = self._number("i")
         self._want(0 <= greatest <= _ENDLESS)

@@ -1,4 +1,4 @@
-"""Menus of commands; the registry has their texts and functions."""
+"""Menus as lists of command ids; the registry has the commands."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ MENUS: dict[str, Entries] = {
         "manual", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
     ),
 }  # fmt: skip
-"""Ids of commands by menu; an empty one is a separator, a pair a submenu.
+"""Command ids by menu title; "" is a separator, a pair is a submenu.
 
-Remedies for failures are offered in their notices, and by the palette.
+Commands that help after a failure are in the notices and the command palette.
 """
 
 
 def command_ids(entries: Entries) -> Iterator[str]:
-    """Yield the commands of a menu and of its submenus."""
+    """Yield the command ids of a menu and of its submenus."""
     for entry in entries:
         if isinstance(entry, tuple):
             yield from command_ids(entry[1])
@@ -84,9 +84,9 @@ def command_ids(entries: Entries) -> Iterator[str]:
 
 
 def build_menus(bar: QMenuBar, registry: ActionRegistry, own: Mapping[str, QMenu]) -> None:
-    """Fill the menu bar; `own` has menus, by English title, that a feature fills itself.
+    """Fill the menu bar.
 
-    A command that is impossible now has the reason in its tooltip.
+    `own` has, by English title, the menus that a feature fills itself. The tooltip of a disabled command says why.
     """
     for title, entries in MENUS.items():
         _fill(bar.addMenu(tr(title)), entries, registry, own)

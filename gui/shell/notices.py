@@ -1,4 +1,4 @@
-"""Notices on show: a banner in the status bar, the list behind the bell, desktop notifications."""
+"""Display of notices: banner in the status bar, list behind the bell button, desktop notifications."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from trainer_core.lab.paths import ASSETS
 DESKTOP_SETTING = "desktop/notices"
 ICON = ASSETS / "icons" / "dmglab.png"
 BAR_HEIGHT = 20
-"""Height of the status bar, with a banner or without: nothing moves when one comes or goes."""
+"""Height of the status bar in pixels, the same with and without a banner."""
 MOST_CHARACTERS = 400
-"""Most characters of a text in the list."""
+"""Most characters of a notice's text in the list."""
 ZERO_WIDTH_SPACE = "\u200b"
 LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
-"""Milliseconds that a banner without buttons stays. The list keeps it longer."""
+"""Milliseconds that a banner without buttons is shown, by tone."""
 OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
-"""Milliseconds that a banner with buttons stays."""
+"""Milliseconds that a banner with buttons is shown, by tone."""
 MOST_BANNERS = 8
 ROLES = {"info": "", "good": "good", "warn": "warn"}
 LIST_WIDTH, LIST_HEIGHT = 440, 360
 
 
 class DesktopNotices(QObject):
-    """Desktop notifications of news, unless the window has the focus."""
+    """Desktop notifications for notices marked as news, while the window does not have the focus."""
 
     def __init__(self, notices: Notices, settings: Settings) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class DesktopNotices(QObject):
 
 class Banner(QFrame):
     dismissed = Signal(object)
-    """Dismissed by hand, or because its button was pressed."""
+    """The notice, after the user closed the banner or pressed one of its buttons."""
     faded = Signal(object)
 
     def __init__(self, notice: Notice) -> None:
@@ -115,7 +115,7 @@ class Banner(QFrame):
             self._life.start()
 
     def _on_time_up(self) -> None:
-        """End the banner, unless it is news and nobody is at the window."""
+        """Hide the banner at the end of its time; a notice marked as news waits until the window is active."""
         if self.notice.is_news and not self.window().isActiveWindow():
             self._life.start()
         else:
@@ -130,7 +130,7 @@ class Banner(QFrame):
 
 
 def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> list[QPushButton]:
-    """Return the buttons of a notice; `take` gets the function of the pressed one."""
+    """Return the buttons of a notice; pressing one calls `take` with the button's function."""
     pairs = [(notice.action, notice.act), (notice.also, notice.act_also)]
     made = [button(words, clicked=partial(take, act)) for words, act in pairs if act is not None]
     for each in made:
@@ -139,7 +139,7 @@ def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> lis
 
 
 class BannerArea(QWidget):
-    """Area of the newest banner that has not ended; the previous one shows after it."""
+    """Area that shows the newest active notice as a banner, and after it the previous one."""
 
     def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class BannerArea(QWidget):
         notices.withdrawn.connect(self.withdraw)
 
     def show_notice(self, notice: Notice) -> None:
-        """Show a notice, replacing one with the same subject."""
+        """Show a notice; one with the same subject is removed."""
         for old in [old for old in self.banners if old.notice.about == notice.about]:
             self._remove(old)
         while len(self.banners) >= MOST_BANNERS:
@@ -190,7 +190,7 @@ class BannerArea(QWidget):
 
 
 def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
-    """Return the notice with its command as its button, if that command is possible."""
+    """Return the notice with a button for its command, if that command is enabled."""
     if not notice.command:
         return notice
     action = actions[notice.command]
@@ -201,7 +201,7 @@ def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
 
 
 class NoticesButton(QToolButton):
-    """Bell with the number of unread notices; opens the list of all."""
+    """Bell button with the number of unread notices; a click opens the list of all notices."""
 
     def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__()
@@ -225,7 +225,7 @@ class NoticesButton(QToolButton):
         self.setAccessibleName(words)
 
     def open_list(self) -> None:
-        """Show the list, the newest first, above the bell."""
+        """Open the list of notices, the newest first, above the button."""
         self.list = NoticeList(self.window(), self._notices, self._actions)
         corner = self.mapToGlobal(QPoint(self.width(), 0))
         self.list.move(corner - QPoint(self.list.width(), self.list.height()))
@@ -234,7 +234,7 @@ class NoticesButton(QToolButton):
 
 
 class NoticeList(QFrame):
-    """List of notices; Escape or a click elsewhere closes it."""
+    """Popup with the list of notices; Escape or a click outside closes it."""
 
     def __init__(self, parent: QWidget, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -295,7 +295,7 @@ class NoticeList(QFrame):
 
 
 def _whole(text: str) -> QWidget:
-    """Return a label of as many lines as the text needs, with breaks allowed in paths."""
+    """Return a label that shows the whole text in several lines, with line breaks allowed in paths."""
     short = text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS].rstrip() + "..."
     made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
     made.setToolTip(text)

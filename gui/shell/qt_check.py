@@ -1,4 +1,4 @@
-"""Checks before Qt starts, which would abort otherwise: its version, a missing display."""
+"""Checks before the start of Qt, which would abort otherwise: PySide6 version, missing display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHELL = "`dmglab --help` has the same without a window"
 
 
 def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
-    """Return why this pair cannot run the app and the remedy; empty when it can.
+    """Return why these versions of Python and PySide6 cannot run the app, and the remedy; empty when they can.
 
     PySide6 6.12.0 drops one reference too many to None, True and False. Before Python 3.12 these are not immortal, so
     the process aborts after a few hundred signals.
@@ -28,7 +28,7 @@ def refusal(python: tuple[int, int], pyside: tuple[int, int]) -> str:
 
 
 def check_qt() -> str:
-    """Return `refusal` of the interpreter and the PySide6 that are installed."""
+    """Return why the installed PySide6 cannot run on this version of Python (`refusal`); empty when it can."""
     try:
         import PySide6
     except ImportError:
@@ -38,13 +38,13 @@ def check_qt() -> str:
 
 
 def check_display() -> str:
-    """Return `display_fault` with its remedy; empty where the app can open."""
+    """Return why the app cannot open a window, with the remedy; empty where it can."""
     fault = display_fault()
     return f"{fault}; {SHELL}" if fault else ""
 
 
 def display_fault() -> str:
-    """Return why Qt would find no display and abort; empty if it has one, or that is unknown."""
+    """Return why Qt would find no display server and abort; empty if it finds one, or that is unknown."""
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
     other = platform and platform not in ("xcb", "wayland")
     if not sys.platform.startswith("linux") or other or "WAYLAND_SOCKET" in os.environ:
@@ -60,13 +60,13 @@ def display_fault() -> str:
 
 
 def _wayland_answers(name: str) -> bool:
-    """Return whether a server listens at the socket that WAYLAND_DISPLAY names."""
+    """Return whether a server accepts connections at the socket of the name in WAYLAND_DISPLAY."""
     path = os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), name)
     return os.path.isabs(path) and _connects(path)
 
 
 def _x11_answers(name: str) -> bool:
-    """Return whether the X server at DISPLAY accepts this process."""
+    """Return whether the X server of the name in DISPLAY accepts this process as a client."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:  # a machine without Qt's libraries yet
@@ -79,7 +79,7 @@ def _x11_answers(name: str) -> bool:
 
 
 def listens_for_x11(name: str) -> bool:
-    """Return whether a server listens at DISPLAY; True for an unknown form of it."""
+    """Return whether a server accepts connections at this DISPLAY name; True for a name of unknown form."""
     found = re.fullmatch(r"(?:unix)?:(\d+)(?:\.\d+)?", name)
     if not found:
         return True

@@ -1,4 +1,4 @@
-"""The settings dialog: options, language, keys of every command."""
+"""Settings dialog: options, language, shortcuts of all commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ID = Qt.ItemDataRole.UserRole
 
 
 class ShortcutTable(QWidget):
-    """Table with a row a command; below, the keys of the chosen one. Changes apply at once."""
+    """Table of commands with their shortcuts, and below it a field to change the selected one at once."""
 
     def __init__(self, registry: ActionRegistry) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class ShortcutTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def chosen(self) -> str:
-        """Return the id of the chosen command."""
+        """Return the id of the selected command."""
         item = self.table.item(max(0, self.table.currentRow()), 0)
         return str(item.data(_ID)) if item is not None else ""
 
@@ -124,7 +124,7 @@ class ShortcutTable(QWidget):
 
 
 class SettingsDialog(QDialog):
-    """Settings dialog; every change applies at once and is saved in the home."""
+    """Settings dialog; each change applies at once and is saved in the home folder."""
 
     def __init__(
         self, parent: QWidget, settings: Settings, choices: Sequence[Choice], registry: ActionRegistry
@@ -145,7 +145,7 @@ class SettingsDialog(QDialog):
         self.search.textChanged.connect(self._on_search)
         column.addWidget(self.search)
         self._entries: list[tuple[str, list[QWidget]]] = []
-        """First page: the text and the widgets of each entry."""
+        """Search text and widgets of each entry on the first page."""
         tabs = self._tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.tabBar().setAccessibleName(tr("Pages of settings"))
@@ -158,11 +158,11 @@ class SettingsDialog(QDialog):
         self.resize(520, 440)
 
     def add_page(self, page: QWidget, title: str) -> None:
-        """Add a page of a feature after the existing ones."""
+        """Add a feature's page after the existing pages."""
         self._tabs.addTab(page, title)
 
     def _on_search(self, text: str) -> None:
-        """Show the entries with these words; disable pages without any."""
+        """Show only entries with the typed words; disable pages without such entries."""
         words_wanted, tabs = text.casefold().split(), self._tabs
         found = [place for place in range(tabs.count()) if self._narrow(place, words_wanted)]
         for place in range(tabs.count()):
@@ -171,7 +171,7 @@ class SettingsDialog(QDialog):
             tabs.setCurrentIndex(found[0])
 
     def _narrow(self, place: int, wanted: list[str]) -> bool:
-        """Hide the entries of this page without the words. Returns True when any is left."""
+        """Hide the entries of page number `place` without the `wanted` words. Return whether any is left."""
         left = False
         if place == 0:
             for text, parts in self._entries:

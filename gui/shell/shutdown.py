@@ -1,4 +1,4 @@
-"""The end of the app, after the end of every process that it started."""
+"""End of the app, after all processes that it started have ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 class Shutdown(QObject):
     began = Signal()
-    """The window still has its sizes, to be saved now; it is hidden right after."""
+    """The app is about to end; the window is still visible, so that its layout can be saved."""
     finished = Signal()
     """All processes have ended."""
 
@@ -25,7 +25,7 @@ class Shutdown(QObject):
         super().__init__()
         self._bridge, self._settings = bridge, settings
         self.ends: list[Callable[[], Awaitable[object]]] = []
-        """Coroutine functions that end processes, called at once and awaited together."""
+        """Coroutine functions that end a feature's processes; they are run at the same time."""
         self.has_ended = False
 
     @property
@@ -33,15 +33,15 @@ class Shutdown(QObject):
         return self._bridge.closing
 
     def running(self) -> int:
-        """Return the number of trainings that would be stopped."""
+        """Return the number of active training runs that the end of the app would stop."""
         service = self._bridge.service
         return sum(service.is_live(run_id) for run_id in service.runs)
 
     def begin(self, keep: bool = False) -> None:
-        """Stop every process, then quit; returns at once.
+        """Stop all processes, then quit the app; returns at once.
 
-        With `keep` trainings save and go on in a detached host. A child that is busy in native code may take all steps
-        of the stop to end, in the background.
+        With `keep`, training runs save and continue in a process independent of the app. A process that is busy in
+        native code may need all steps of the stop, up to a kill.
         """
         if self.has_begun:
             return

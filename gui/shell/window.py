@@ -1,4 +1,4 @@
-"""The window, which contains docks, tabs, banners and the status line."""
+"""Main window: docks, tabs, banners and status line."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
 
 MOST_STOPS = 200
-"""Most stops of Tab until a visible widget is found."""
+"""Most presses of Tab that are tried until a visible widget gets the focus."""
 DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
 
 
 class DropTarget(QObject):
-    """Drops of local files on `window`; others are refused, as by Qt's default."""
+    """Event filter that accepts local files dropped on `window`."""
 
     dropped = Signal(object)
-    """A Path."""
+    """Path of a dropped file or folder."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -54,7 +54,7 @@ class DropTarget(QObject):
 
 
 class StatusLine(Protocol):
-    """Texts of the status bar."""
+    """Interface of the object with the texts of the status bar."""
 
     @property
     def changed(self) -> Any: ...  # a bound Signal
@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
         navigation.dock_wanted.connect(self.layouts.raise_dock)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
-        """Put banners into the status bar, where they cover nothing, with the bell for all of them."""
+        """Put the banner area and the bell button into the status bar."""
         self.banners = BannerArea(notices, actions)
         self.statusBar().addPermanentWidget(self.banners, 1)
         self._bell = NoticesButton(notices, actions)
@@ -122,7 +122,10 @@ class MainWindow(QMainWindow):
     # -- Tab --------------------------------------------------------------------------------
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Skip widgets in docks behind other docks: Qt moves them out of sight without hiding them."""
+        """Move the focus by Tab, skipping widgets in docks that are covered by other docks.
+
+        Qt moves covered docks off the screen without hiding them.
+        """
         for _ in range(MOST_STOPS):
             if not super().focusNextPrevChild(forward):
                 return False
@@ -143,18 +146,18 @@ class MainWindow(QMainWindow):
     # -- the end ----------------------------------------------------------------------------
 
     def end_by(self, shutdown: Shutdown) -> None:
-        """Let `shutdown` end the processes before the window closes."""
+        """Let closing the window start `shutdown`, which ends the processes first."""
         self._shutdown = shutdown
         shutdown.finished.connect(self.close)
         shutdown.began.connect(self._on_end)
 
     def _on_end(self) -> None:
-        """Save the layout and hide the window: the rest of the end needs none."""
+        """Save the layout and hide the window while the processes end."""
         self.layouts.save()
         self.hide()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Ask about running trainings; then end every process, then the app."""
+        """Ask about running trainings, then end all processes and the app."""
         if self._shutdown.has_begun:
             event.accept()
             return
@@ -168,7 +171,7 @@ class MainWindow(QMainWindow):
 
 
 def _is_behind(widget: QWidget | None) -> bool:
-    """Return whether a widget lies in a dock of which nothing is visible."""
+    """Return whether a widget is inside a dock that is completely covered."""
     while widget is not None and not isinstance(widget, QDockWidget):
         widget = widget.parentWidget()
     return widget is not None and widget.visibleRegion().isEmpty()

@@ -1,1 +1,1 @@
-"""State that several features share: services, choices, curves of the runs on show."""
+"""State used by several features: services, choices, curves of the runs on show."""

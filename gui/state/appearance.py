@@ -1,4 +1,4 @@
-"""Appearance: the widgets' theme and the colours of the Game Boy's four shades."""
+"""Appearance: theme of the widgets, and colours of the Game Boy's four shades."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Appearance(QObject):
         self.theme_changed.emit()
 
     def set_screen(self, name: str) -> None:
-        """Set the colours of the screen by a key of SCREENS; an unknown one means green."""
+        """Set the colours of the Game Boy screen by a key of SCREENS; an unknown key means green."""
         self.screen = name if name in SCREENS else "green"
         self._palette.set_colors(SCREENS[self.screen])
         self._settings.set("view/screen", self.screen)
@@ -43,7 +43,7 @@ class Appearance(QObject):
 
     @property
     def is_lcd(self) -> bool:
-        """True if pictures look as on the console's own screen."""
+        """True if pictures imitate the LCD of the console."""
         return self._palette.is_lcd
 
     @property

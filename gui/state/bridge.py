@@ -1,7 +1,7 @@
-"""asyncio inside Qt: the services' notices as signals, coroutines started from slots.
+"""asyncio inside Qt: the services' callbacks become signals, and slots can start coroutines.
 
-The only file of the app that knows asyncio's loop. qasync runs it on Qt's own event dispatcher, so everything here
-happens on the UI thread and nothing may block.
+The only file of the app that handles asyncio's event loop. qasync runs the loop on Qt's event dispatcher, so everything
+here happens on the UI thread and nothing may block.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from trainer_core.wire.errors import LabError
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.005
-"""Seconds of work on the UI thread in one turn: a picture every 16 ms is painted in between."""
+"""Seconds of work on the UI thread per event loop turn, so that a picture every 16 ms is still painted."""
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
 def ensure_loop() -> asyncio.AbstractEventLoop:
-    """Return the process's only loop, marked as running: Qt's exec, or a test's wait, drives it."""
+    """Return the process's asyncio loop, made at the first call and marked as running: Qt's `exec` drives it."""
     if not _loops:
         loop = qasync.QEventLoop(QApplication.instance(), already_running=True)
         loop.set_default_executor(ThreadPoolExecutor(2, thread_name_prefix="background"))
@@ -43,21 +43,21 @@ def ensure_loop() -> asyncio.AbstractEventLoop:
 
 
 def release_loop() -> None:
-    """Let other loops run on this thread again, for example another test's asyncio.run."""
+    """Unmark the asyncio loop as running, so that this thread can run another one (`asyncio.run` of a test)."""
     asyncio.events._set_running_loop(None)
 
 
 class Bridge(QObject):
-    """Owner of the TrainerService of one window."""
+    """Owner of the window's TrainerService, whose callbacks it turns into signals."""
 
     run_changed = Signal(object)
     event_received = Signal(str, object)
     log_lines = Signal(str, object)
     bad_line = Signal(str, object)
     problem = Signal(str, str)
-    """Title and cause of a failure; the window shows it as a banner."""
+    """Title and cause of a failure, for a banner."""
     traced = Signal(object)
-    """The lines of a traceback, for the log."""
+    """Lines of a traceback, for the log."""
 
     def __init__(self, home: HomePaths, service: TrainerService | None = None) -> None:
         super().__init__()
@@ -68,10 +68,10 @@ class Bridge(QObject):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slices = asyncio.Lock()
         self.closing = False
-        """True while the app waits for its processes to end; nothing new may begin."""
+        """True while the app waits for its processes to end; nothing new may be started."""
 
     def catch_all(self) -> None:
-        """Turn exceptions that escape from slots and the loop's callbacks into a log line and a banner."""
+        """Install handlers that turn uncaught exceptions of slots and coroutines into a log entry and a banner."""
         sys.excepthook = lambda kind, error, trace: self.tell_unexpected(error)
         self.loop.set_exception_handler(
             lambda loop, context: self.tell_unexpected(
@@ -80,7 +80,7 @@ class Bridge(QObject):
         )
 
     def tell_unexpected(self, error: BaseException) -> None:
-        """Report an unexpected exception: none is silent, and none ends the app."""
+        """Report an unexpected exception by the log and a banner; the app goes on."""
         if isinstance(error, LabError | OSError):
             self.problem.emit(tr("That did not work"), cause_of(error))
         elif isinstance(error, Exception):
@@ -96,9 +96,10 @@ class Bridge(QObject):
         then: Callable[[Any], object] | None = None,
         failed: Callable[[str], None] | None = None,
     ) -> asyncio.Task[Any]:
-        """Run a coroutine; `then` gets its result. A LabError becomes a banner or goes to `failed`.
+        """Run a coroutine as a task; `then` is called with its result.
 
-        So does an OSError, as its text: a full disk is no error of the app.
+        A LabError or OSError (such as a full disk) is passed as text to `failed`, or shown as a banner with `title`.
+        Other exceptions are reported as unexpected.
         """
         task = self.loop.create_task(self._guarded(work, title, then, failed))
         self._tasks.add(task)
@@ -127,9 +128,9 @@ class Bridge(QObject):
             self.tell_unexpected(error)
 
     async def in_slices(self, work: Generator[None, None, Any]) -> Any:
-        """Run a generator to its end on the UI thread, a few ms a turn; return its return value.
+        """Run a generator to its end on the UI thread, a few ms per event loop turn; return its return value.
 
-        One runs at a time, in order of the calls: ten of them take a turn no longer than one.
+        Only one generator runs at a time, in the order of the calls.
         """
         async with self._slices:
             while True:
@@ -153,7 +154,7 @@ class Bridge(QObject):
                 self.bad_line.emit(notice.run_id, notice.line)
 
     def close(self) -> None:
-        """Remove the listeners and cancel the coroutines under way."""
+        """Remove the listeners of the service and cancel the running coroutines."""
         with contextlib.suppress(ValueError):
             self._unsubscribe()
         for task in list(self._tasks):
@@ -161,7 +162,7 @@ class Bridge(QObject):
 
 
 def cause_of(error: Exception) -> str:
-    """Return an expected failure in one line; one of the file system with its file."""
+    """Return the text of an expected failure in one line; for an OSError with the file's path."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
@@ -169,12 +170,12 @@ def cause_of(error: Exception) -> str:
 
 
 async def in_thread(function: Callable[..., Any], *arguments: object) -> Any:
-    """Run a blocking function off the UI thread."""
+    """Run a blocking function in a thread and return its result."""
     return await asyncio.to_thread(function, *arguments)
 
 
 def run_until_quit() -> int:
-    """Run Qt's event loop, which is asyncio's too."""
+    """Run the event loop of Qt and asyncio until the app quits. Return the exit status."""
     ensure_loop()
     try:
         return QCoreApplication.exec()

@@ -1,4 +1,4 @@
-"""Checkpoints of every run: announced by logs, found on disk, compared with each other."""
+"""Checkpoints of all runs: from the runs' logs and from the disk, with the best of each run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from trainer_core.wire.run_record import RunRecord
 
 MOST_VERIFIED = 40
 MOST_CARDS = 2000
-"""Most cards, the newest of a home; a run's own are added when it comes into focus."""
+"""Most checkpoints in the list, the newest of the home; those of the run in focus are added when needed."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
 RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
-"""Texts of a success rate by the mode of choosing actions."""
+"""Text of a success rate by the mode of choosing actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCard:
-    """Data of one checkpoint in the browser."""
+    """Data of one checkpoint in the list."""
 
     folder: Path
     run_id: str
@@ -41,21 +41,21 @@ class CheckpointCard:
     size_bytes: int
     created_at: float
     integrity: str = "unverified"
-    """unverified, verified, mismatch or missing."""
+    """unverified, verified, mismatch (wrong hash) or missing."""
     leaving_rate: float = 0.0
-    """Success rate of play that leaves loops, in the validation of `success_rate`."""
+    """Success rate in the mode that leaves loops, in the same validation as `success_rate`."""
     sampled_rate: float = 0.0
     is_played: bool = False
-    """True if these rates are of its own weights, not from an earlier validation."""
+    """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
 
     @property
     def merit(self) -> tuple[float, ...]:
-        """Sort key whose greatest value in a run is its best checkpoint, as in `find_checkpoint`."""
+        """Sort key: the checkpoint with the greatest value is the run's best, as in `find_checkpoint`."""
         return (self.success_rate, self.leaving_rate, self.sampled_rate, self.is_played, self.created_at)
 
     @property
     def success_text(self) -> str:
-        """Short text for a row: success of greedy play, and of leaving loops beside it."""
+        """Success rates of the greedy and the loop-leaving mode as short text, for a row of the list."""
         if self.leaving_rate <= self.success_rate:
             return tr("{value:.0f} % success", value=self.success_rate * 100)
         return tr(
@@ -63,7 +63,7 @@ class CheckpointCard:
         )
 
     def rate_words(self, mode: str) -> str:
-        """Return the last validation's success in one mode of choosing actions, in words."""
+        """Return the success rate of the last validation in one mode of choosing actions, as text."""
         rates = self.success_rate, self.leaving_rate, self.sampled_rate
         rate = dict(zip(RATES, rates, strict=True))[mode]
         if mode != GREEDY and not rate and self.success_rate:
@@ -72,7 +72,7 @@ class CheckpointCard:
 
     @property
     def success_words(self) -> str:
-        """Full text for a tooltip."""
+        """Success rates as full text, for a tooltip."""
         return tr(
             "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
             greedy=self.success_rate,
@@ -107,7 +107,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
 
 
 def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
-    """Return a run's finished checkpoints from their manifests; no log is read."""
+    """Return a run's finished checkpoints from their manifest files, without reading the run's log."""
     found = []
     for folder in checkpoint_manifest.list_checkpoints(paths) if paths.checkpoints.is_dir() else ():
         try:
@@ -137,19 +137,19 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
 
 
 def chunks(runs: Iterable[RunRecord]) -> Iterator[list[RunRecord]]:
-    """Yield groups of runs in the order of scanning, the newest first."""
+    """Yield the runs in small groups, the newest runs first, to be scanned one group at a time."""
     ordered = sorted(runs, key=lambda run: -run.created_at)
     for first in range(0, len(ordered), RUNS_A_CHUNK):
         yield ordered[first : first + RUNS_A_CHUNK]
 
 
 def scan(home: HomePaths, runs: Iterable[RunRecord]) -> list[CheckpointCard]:
-    """Return these runs' checkpoints, not verified. Reads folders: call it in a thread."""
+    """Return the checkpoints of these runs, unverified. Reads folders, so call it in a thread."""
     return [card for run in runs for card in run_cards(run, home.run(run.run_id))]
 
 
 def verify(card: CheckpointCard) -> CheckpointCard:
-    """Return the card with its weights' hash compared with the announced one. Call it in a thread."""
+    """Return the card with `integrity` set after hashing the weights. Reads files, so call it in a thread."""
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
@@ -163,21 +163,21 @@ def verify(card: CheckpointCard) -> CheckpointCard:
 
 
 class CheckpointList(QAbstractListModel):
-    """Cards grouped by task and algorithm, the newest first; one is selected while there are any.
+    """List model of checkpoints, grouped by task and algorithm, the newest first.
 
-    The selection is stored here, not in the view, as commands are about it.
+    The model, not its view, has the selection, as commands use it. One checkpoint is selected while there are any.
     """
 
     selection_changed = Signal()
-    """Another card is selected, or the selected one changed."""
+    """Another checkpoint is selected, or the data of the selected one changed."""
     shown_changed = Signal()
-    """The view is to show the cards of one run only, or all again."""
+    """The choice of one run's checkpoints or all runs' changed."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.cards: list[CheckpointCard] = []
         self.only = ""
-        """The only run with visible cards; empty for every run."""
+        """Id of the run to which the list is limited; empty for all runs."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         self._ways: dict[str, list[CheckpointCard]] | None = None
@@ -186,12 +186,12 @@ class CheckpointList(QAbstractListModel):
 
     @property
     def selected(self) -> CheckpointCard | None:
-        """Selected card, never a hidden one."""
+        """The selected checkpoint; None if the list is empty. It is never a hidden one."""
         found = next((card for card in self.cards if card.folder == self._selected), None)
         return found if found is not None and self.shows(found) else None
 
     def select(self, folder: Path) -> None:
-        """Select a card by its folder; an unknown one changes nothing."""
+        """Select the checkpoint in this folder; an unknown folder changes nothing."""
         if folder != self._selected and self.row_of(folder) >= 0:
             self._selected = folder
             self.selection_changed.emit()
@@ -200,7 +200,7 @@ class CheckpointList(QAbstractListModel):
         return not self.only or card.run_id == self.only
 
     def show_only(self, run_id: str) -> None:
-        """Show the cards of one run, or with "" all; select a visible one if there is any."""
+        """Limit the list to one run, "" for all runs; select one of the visible checkpoints if there is any."""
         if run_id == self.only:
             return
         self.only = run_id
@@ -239,7 +239,7 @@ class CheckpointList(QAbstractListModel):
         return None
 
     def put_all(self, cards: Iterable[CheckpointCard]) -> None:
-        """Add unknown cards, in as few insertions as their order allows."""
+        """Add the checkpoints that are not in the list yet, in few model insertions."""
         known = {card.folder for card in self.cards}
         fresh = sorted((card for card in cards if card.folder not in known), key=_order)
         places = [bisect.bisect(self.cards, _order(card), key=_order) for card in fresh]
@@ -254,7 +254,7 @@ class CheckpointList(QAbstractListModel):
             self._keep_one_selected()
 
     def put(self, card: CheckpointCard) -> int:
-        """Add a card, or replace the one of the same folder. Returns its row."""
+        """Add a checkpoint, or replace the data of the one in the same folder. Return the row."""
         for row, old in enumerate(self.cards):
             if old.folder == card.folder:
                 self.cards[row] = card
@@ -276,7 +276,7 @@ class CheckpointList(QAbstractListModel):
         )
 
     def is_best(self, card: CheckpointCard) -> bool:
-        """Return whether it is its run's best; cached while cards stay, as painters call it."""
+        """Return whether this is the best checkpoint of its run; cached, as it is called while painting."""
         if self._best is None:
             best: dict[str, CheckpointCard] = {}
             for found in sorted(self.cards, key=lambda card: card.merit):
@@ -286,7 +286,7 @@ class CheckpointList(QAbstractListModel):
         return card.folder in self._best
 
     def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
-        """Return the success of the run's checkpoints in order of their steps, and this card's index."""
+        """Return the success rates of the run's checkpoints by number of steps, and this checkpoint's index."""
         if self._ways is None:
             self._ways = {}
             for found in sorted(self.cards, key=lambda found: found.env_steps):
@@ -299,7 +299,7 @@ class CheckpointList(QAbstractListModel):
         self._best = self._ways = None
 
     def drop_missing(self, run_id: str) -> None:
-        """Remove a run's cards whose folders were deleted."""
+        """Remove a run's checkpoints whose folders do not exist any more."""
         for row in reversed(range(len(self.cards))):
             card = self.cards[row]
             if card.run_id == run_id and not card.folder.is_dir():

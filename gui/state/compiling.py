@@ -1,4 +1,4 @@
-"""Runs whose first update waits for compiling kernels, which happens once on a fresh computer."""
+"""Compilation of GPU and CPU kernels before a run's first update, which takes long only on a new computer."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BAR_STEPS = 1000
 
 @dataclass(slots=True)
 class Compilation:
-    """A worker's last report on what it compiles."""
+    """Last progress report of a training worker on its compilation."""
 
     detail: str
     progress: float
-    """0 to 1, by the usual duration of the finished parts; 0 or less while unknown."""
+    """Progress 0 to 1, from the usual duration of each part; 0 or less while unknown."""
     began: float
-    """time.monotonic() of the first part."""
+    """`time.monotonic()` of the first report."""
 
 
 class Compiling(QObject):
-    """Compilations by run, from its first part until its first update or its end."""
+    """Compilations by run id, from the first report until the run's first update or its end."""
 
     changed = Signal(str)
-    """Id of the run."""
+    """Id of the run whose compilation changed."""
 
     def __init__(self, bridge: Bridge, telemetry: TelemetryModel) -> None:
         super().__init__()
@@ -75,10 +75,10 @@ class Compiling(QObject):
 
 
 class CompilingCard(QWidget):
-    """Card of the compilation of the run `run_id`, while it waits for its kernels."""
+    """Widget with the progress of the compilation of run `run_id`."""
 
     turned = Signal(bool)
-    """True when the card gets something to show, False when it has nothing any more."""
+    """True when the widget gets something to show, False when it has nothing any more."""
 
     def __init__(self, compiling: Compiling, run_id: Callable[[], str], name: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""The fields of a configuration as shown by a form, and the equivalent command line.
+"""Fields of a configuration for a form, and the equivalent command line.
 
-A field's metadata (`wire.fields.described`) has its label, group, range and choices, the string under it its help. A
-field without them is shown as well: by its name and type.
+Label, group, range and choices are a field's metadata (`wire.fields.described`), the help is the string under the
+field. A field without metadata is shown by its name and type.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """Data of one field for a form."""
+    """Description of one configuration field for a form."""
 
     name: str
     label: str
@@ -45,12 +45,12 @@ class FieldSpec:
     unit: str
     choices: tuple[str, ...]
     is_folder: bool = False
-    """The text names a folder."""
+    """True if the text is the path of a folder."""
     is_file: bool = False
-    """The text names a file."""
+    """True if the text is the path of a file."""
 
     def parse(self, text: str) -> Any:
-        """Return the value of `text`. Raises ConfigError in the user's terms."""
+        """Return the value of a typed text. Raises ConfigError with a message for the user."""
         text = text.strip()
         if self.kind is bool:
             return text.lower() in ("true", "1", "yes", "on")
@@ -72,7 +72,7 @@ class FieldSpec:
         return number
 
     def show(self, value: Any) -> str:
-        """Return `value` as text."""
+        """Return the text of a value, which `parse` turns into the value again."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, float):
@@ -82,7 +82,7 @@ class FieldSpec:
 
 
 def _number(text: str, label: str) -> float:
-    """Return a float, or an int of any size if the text is one."""
+    """Return the number in `text`: an int if it is written as one, else a float."""
     plain = text.replace(",", "").replace("_", "").replace(" ", "").lower()
     if plain.removeprefix("-").isdecimal() and len(plain) < 40:
         return int(plain)
@@ -97,9 +97,9 @@ def _number(text: str, label: str) -> float:
 
 @cache
 def field_specs(config_type: type = RunConfig) -> tuple[FieldSpec, ...]:
-    """Return the fields of a runner's `config_type` in their order, after neutral ones that it lacks.
+    """Return the fields of the dataclass `config_type`, after the fields common to all runners that it lacks.
 
-    A field of a type that no line of text can hold (a list, a mapping) is left out: it keeps its default.
+    A field whose type does not fit in a line of text (list, mapping) is left out and keeps its default.
     """
     declared = {field.name for field in dataclasses.fields(config_type)}
     neutral = [spec for spec in _declared(RunConfig) if spec.name in NEUTRAL]
@@ -136,7 +136,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
 
 
 def _kind(hint: Any) -> tuple[type | None, tuple[str, ...]]:
-    """Return the type of a field as edited by the form, and its choices if the type names them."""
+    """Return the type of a field's values for the form, and the choices if its type lists them."""
     if typing.get_origin(hint) is typing.Literal:
         values = typing.get_args(hint)
         is_text = all(isinstance(value, str) for value in values)
@@ -145,7 +145,7 @@ def _kind(hint: Any) -> tuple[type | None, tuple[str, ...]]:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    """Return a field's default; None if the dataclass has none: such a field cannot be shown."""
+    """Return a field's default value; None if it has none, in which case the field cannot be shown."""
     if field.default is not dataclasses.MISSING:
         return field.default
     made = field.default_factory
@@ -153,7 +153,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _docstrings(config_type: type) -> dict[str, str]:
-    """Return the string under each field, which Python discards; also those of its base classes."""
+    """Return the string under each field in the source, which is its help; also for base classes."""
     found: dict[str, str] = {}
     for kind in reversed(config_type.__mro__):
         if dataclasses.is_dataclass(kind):
@@ -180,19 +180,22 @@ def _own_docstrings(kind: type) -> dict[str, str]:
 
 
 def guest_line(runner: str, values: dict[str, Any]) -> str:
-    """Return `dmglab train --runner` with the values that differ from the runner's defaults."""
+    """Return the command `dmglab train --runner` with the values that differ from the runner's defaults."""
     return shlex.join(["dmglab", "train", "--runner", runner, *_options(values)])
 
 
 def train_line(config: RunConfig, wishes: Mapping[str, Any] = NOTHING) -> str:
-    """Return `dmglab train` with the nearest preset and the differences from it and the task."""
+    """Return the command `dmglab train` for a configuration: the nearest preset, and all values that differ.
+
+    `wishes` are default values set by the task.
+    """
     found = {name: differences(config, name, wishes) for name in PRESETS}
     name = min(found, key=lambda preset: len(found[preset]))
     return shlex.join(["dmglab", "train", "--preset", name, *_options(found[name])])
 
 
 def _options(values: dict[str, Any]) -> list[str]:
-    """Return values by field as arguments of a command line."""
+    """Return values by field as command line arguments."""
     words = []
     for field, value in values.items():
         option = field.replace("_", "-")
@@ -204,7 +207,10 @@ def _options(values: dict[str, Any]) -> list[str]:
 
 
 def differences(config: RunConfig, preset: str, wishes: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """Return the values that differ from the preset with the task's `wishes`; the task always."""
+    """Return the values that differ from the preset and the task's default values `wishes`.
+
+    The task is always included.
+    """
     base = dataclasses.replace(preset_config(preset), **wishes)
     fields = (field.name for field in dataclasses.fields(config))
     return {

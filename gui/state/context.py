@@ -1,8 +1,8 @@
-"""The contract between the app and its features: a function from `Context` to `Feature`.
+"""Interface between the app and its features: each feature is a function from `Context` to `Feature`.
 
-`gui.app` calls `feature(context)` of every folder of `gui.features`, in the order of its list. A feature makes its
-parts (models and controllers), adds them to the context, defines its commands, and returns its docks, tabs and hooks.
-It may use the parts of the features before it, by their class: `context[PlayController]`.
+`gui.app` calls `feature(context)` of each package in `gui.features`, in a fixed order. A feature makes its models and
+controllers (its parts), adds them to the context, defines its commands, and returns its docks, tabs and hooks. It may
+use the parts of earlier features by class: `context[PlayController]`.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ Part = TypeVar("Part")
 
 
 def nothing() -> None:
-    """Do nothing: the default of a feature's hooks."""
+    """Do nothing; the default value of a feature's hooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DockSpec:
-    """Dock at an edge of the window."""
+    """Dock at an edge of the main window."""
 
     make: Callable[[], QDockWidget]
     keys: str
-    """Shortcut that shows and hides the dock."""
+    """Shortcut that shows or hides the dock."""
 
 
 @dataclass(frozen=True, slots=True)
 class TabSpec:
-    """Tab in the middle of the window."""
+    """Tab in the middle of the main window."""
 
     place: Place
     make: Callable[[], QWidget]
@@ -56,44 +56,44 @@ class TabSpec:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Option in the settings dialog."""
+    """Check box in the settings dialog."""
 
     key: str
-    """Key of the setting."""
+    """Key in the settings."""
     words: str
     help: str
     default: bool = True
     changed: Callable[[], object] = nothing
-    """Called after the user turned it on or off."""
+    """Function that is called after the user changed the setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Docks, tabs and hooks of a feature; every field may be left out."""
+    """Docks, tabs and hooks of a feature; all fields are optional."""
 
     docks: Sequence[DockSpec] = ()
     tabs: Sequence[TabSpec] = ()
-    """Tabs; docks and tabs are made after the parts and commands of all features, which they show."""
+    """Tabs. Docks and tabs are made after the parts and commands of all features."""
     first_page: Callable[[], QWidget] | None = None
-    """Makes the page in the live tab until a game plays; one feature has it."""
+    """Function that makes the page shown in the live tab until a game plays; only one feature has one."""
     finish: Callable[[], None] = nothing
-    """Connects parts to docks and tabs, once those of all features are made."""
+    """Function that connects the feature's parts with docks and tabs, after all of these were made."""
     open_home: Callable[[], None] = nothing
-    """Shows the home's contents from earlier sessions, once the window is complete."""
+    """Function that shows the contents of the home folder, after the window was built."""
     take_path: Callable[[Path], bool] = lambda path: False
-    """Opens a file or folder, and returns whether it did; the last feature is asked first."""
+    """Function that opens a file or folder and returns whether it could; the last feature is asked first."""
     ends: Sequence[Callable[[], Awaitable[object]]] = ()
-    """Coroutine functions that end the feature's processes, called when the app ends."""
+    """Coroutine functions that end the feature's processes when the app ends."""
     choices: Sequence[Choice] = ()
-    """Options in the settings dialog."""
+    """Check boxes in the settings dialog."""
     settings_pages: Sequence[tuple[str, Callable[[], QWidget]]] = ()
-    """(title, maker) of further pages in the settings dialog."""
+    """(title, function that makes the page) of further pages in the settings dialog."""
     keys: Sequence[tuple[str, str]] = ()
-    """(keys, text) of keys without a command, for the list of shortcuts."""
+    """(keys, text) of keys that belong to no command, for the list of shortcuts."""
 
 
 class Context:
-    """Shared objects of all features: the window, services, state, and each other's parts by class."""
+    """Shared objects of all features: window, services, state, and each feature's parts by class."""
 
     def __init__(self, home: HomePaths, settings: Settings, window: QMainWindow) -> None:
         self._parts: dict[type, object] = {}
@@ -112,19 +112,19 @@ class Context:
         self.view = self.add(ViewMemory(self.telemetry, settings))
         self.files = self.add(NewFiles(self.bridge, self.notices))
         self.docks: list[QDockWidget] = []
-        """Every dock, in the order of menus; empty until the commands of all features are defined."""
+        """All docks in the order of the menus; empty until the commands of all features are defined."""
         self.menus: dict[str, QMenu] = {}
-        """Menus that a feature fills itself, by their English titles in `gui.shell.menus`."""
+        """Menus that a feature fills itself, by their English title in `gui.shell.menus`."""
 
     def add(self, part: Part) -> Part:
-        """Store a part under its class, and return it. Raises ValueError for a second one of a class."""
+        """Store a part (model or controller) by its class, and return it. Raises ValueError for a second one."""
         if type(part) in self._parts:
             raise ValueError(f"there is a {type(part).__name__} already")
         self._parts[type(part)] = part
         return part
 
     def __getitem__(self, kind: type[Part]) -> Part:
-        """Return the part of this class. Raises LookupError when no feature so far has added one."""
+        """Return the part of class `kind`. Raises LookupError when no feature has added one so far."""
         part = self._parts.get(kind)
         if part is None:
             raise LookupError(f"no {kind.__name__} yet: its feature comes later in gui.app, or adds none")
@@ -132,7 +132,7 @@ class Context:
         return part
 
     def own(self, owner: QObject) -> None:
-        """Delete every part when this owner is deleted, so that no timer of a part fires later."""
+        """Delete all parts when `owner` is deleted, so that none of their timers fires later."""
         for part in self._parts.values():
             if isinstance(part, QObject) and not isinstance(part, QWidget):
                 part.setParent(owner)

@@ -1,7 +1,7 @@
-"""The catalogue of failures: code, title, meaning, and the command that helps.
+"""Catalogue of known failures: code, title, meaning, and the command that helps.
 
-Causes come from many sources (a worker's last lines, the file system, a library), so an entry matches their text. A
-cause without an entry is shown as it came.
+Error texts come from many sources (a worker's last lines, the file system, a library), so entries are found by
+patterns. An unknown error text is shown as it is.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from trainer_core.service.preflight import Check
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Entry of the catalogue; `title` and `means` are English keys of `tr`, `command` is an id."""
+    """Entry of the catalogue; `title` and `means` are English keys for `tr`, `command` is a command id."""
 
     code: str
     title: str
     means: str
     command: str
     signs: tuple[str, ...]
-    """Regular expressions, one of which matches the cause; case does not matter."""
+    """Regular expressions; the entry applies if one of them matches the error text in any case."""
 
 
 CATALOGUE = (
@@ -110,19 +110,19 @@ _SIGNS = tuple((entry, re.compile("|".join(entry.signs), re.IGNORECASE)) for ent
 
 
 def failure_of(cause: str) -> Failure | None:
-    """Return the entry that matches this cause, the first in the catalogue's order."""
+    """Return the first entry of the catalogue that matches an error text; None without one."""
     return next((entry for entry, signs in _SIGNS if signs.search(cause)), None)
 
 
 def failure_of_check(check: Check) -> Failure | None:
-    """Return the entry of a preflight check that failed, or that warns of the disk."""
+    """Return the entry for a failed preflight check, or for its warning about the disk; None without one."""
     if check.status == "ok":
         return None
     return failure_of(check.detail) or failure_of(f"{check.name}: {check.detail}")
 
 
 def install_line(cause: str) -> str:
-    """Return the command line in a message or a fix that installs the missing package; "" without one."""
+    """Return the command in an error text that installs a missing package; empty without one."""
     found = re.search(r"(?:python\S* -m )?(?:pip )?install ('[^']+'|[\w.-]+\[?[\w,]*\]?)", cause)
     if found is None:
         return ""

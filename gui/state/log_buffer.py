@@ -1,7 +1,6 @@
-"""Log lines on their way to the view: cut, counted, taken in slices.
+"""Buffer of log lines for the log view: limited in length and number, taken in slices.
 
-A runaway worker writes 100 MB a second. The number of stored lines and their length are bounded, and no level is
-computed before a line is shown.
+A worker out of control may write 100 MB a second, so a line's level is only computed when it is shown.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from collections.abc import Sequence
 LEVELS = ("All", "Warnings", "Errors")
 MAX_LINES = 5000
 LINE_LENGTH = 1000
-"""Characters stored of a line; the run's own log file has the rest."""
+"""Most stored characters of a line; the run's log file has all of them."""
 JUDGED = 200
-"""Characters in which words of a warning or error are looked for."""
+"""Number of characters of a line that are searched for words of a warning or error."""
 _ERROR = re.compile(r"\b(error|traceback|exception|fatal|failed|killed)\b", re.IGNORECASE)
 _WARNING = re.compile(r"\b(warn|warning|deprecated|bad line)\b", re.IGNORECASE)
 
 
 class LogLine:
-    """Line with a `level`: 0 plain, 1 a warning, 2 an error; computed on demand."""
+    """Line of the log; `level` is 0 for plain, 1 for a warning, 2 for an error, and computed at the first use."""
 
     __slots__ = ("_level", "at", "text")
 
@@ -34,7 +33,7 @@ class LogLine:
 
     @property
     def clock(self) -> str:
-        """Time of arrival as local time of day."""
+        """Local time of day at which the line arrived, as text."""
         return _clock(self.at)
 
     @property
@@ -57,7 +56,7 @@ def level_of(text: str) -> int:
 
 
 class LogBuffer:
-    """The last 5,000 lines, and those that the view has not taken yet."""
+    """The last MAX_LINES lines, and the number of them that the view has not taken yet."""
 
     def __init__(self) -> None:
         self.lines: deque[LogLine] = deque(maxlen=MAX_LINES)
@@ -68,7 +67,7 @@ class LogBuffer:
         self._keep(LogLine(text, level))
 
     def add_all(self, texts: Sequence[str]) -> None:
-        """Add lines in their order; if more than fit, only the last are looked at."""
+        """Add lines; if there are more than fit, only the last ones are kept."""
         self._skipped += max(0, len(texts) - MAX_LINES)
         for text in texts[-MAX_LINES:]:
             self._keep(LogLine(text))
@@ -79,7 +78,10 @@ class LogBuffer:
         self._new.append(line)
 
     def take_new(self, most: int = MAX_LINES) -> list[LogLine]:
-        """Return the oldest lines not taken yet, after a line on how many were dropped unseen."""
+        """Return up to `most` of the oldest lines not taken yet.
+
+        If lines were dropped before they were taken, the first returned line tells how many.
+        """
         taken = [self._new.popleft() for _ in range(min(most, len(self._new)))]
         if self._skipped:
             text = f"... {self._skipped:,} lines came too fast to show; worker.log has them"
@@ -88,6 +90,6 @@ class LogBuffer:
         return taken
 
     def start_over(self) -> None:
-        """Make every stored line available once more."""
+        """Let `take_new` return all stored lines again, for a new filter."""
         self._new = deque(self.lines, maxlen=MAX_LINES)
         self._skipped = 0

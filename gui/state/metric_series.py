@@ -1,4 +1,4 @@
-"""Curves: growing columns of numbers, smoothed over the full series, then decimated to pixels."""
+"""Curves of metrics: growing columns of numbers, smoothed at full length, then reduced to the plot's pixels."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ Array = NDArray[np.float64]
 
 DECAYING, RUNNING, GAUSSIAN = "", "running", "gaussian"
 KINDS = {DECAYING: "Smoothing: decaying average", RUNNING: "Smoothing: running mean", GAUSSIAN: "Smoothing: Gaussian"}
-"""A decaying average looks back only; the others look as far ahead, and follow without delay."""
+"""Text of each kind of smoothing.
+
+A decaying average uses earlier points only; the others use points on both sides and have no delay.
+"""
 MOST_SIGMAS = 3
 MOST_RADIUS = 400
-"""Most points on either side in a Gaussian: those beyond weigh next to nothing."""
+"""Most points on either side that a Gaussian uses; points beyond have almost no weight."""
 CLOCK = "time"
-"""Axis of the time of day: each record's seconds since 1970, which never decrease."""
+"""x axis of the time of day: seconds since 1970 of each record, made non-decreasing."""
 X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
 def span(weight: float) -> float:
-    """Return the mean number of earlier points in a decaying average of this weight."""
+    """Return the mean age, in points, of the values in a decaying average of this weight."""
     return weight / (1.0 - weight)
 
 
 def running_mean(values: Array, weight: float) -> Array:
-    """Return f64[n]: the mean of each point and of up to `span(weight)` points on either side."""
+    """Return f64[n], for each point the mean of it and up to `span(weight)` points on either side."""
     radius = round(span(weight))
     if radius < 1 or not len(values):
         return values.copy()
@@ -49,7 +52,7 @@ def running_mean(values: Array, weight: float) -> Array:
 
 
 def gaussian(values: Array, weight: float) -> Array:
-    """Return f64[n]: each point's neighbours weighted by a Gaussian of that standard deviation."""
+    """Return f64[n], each point averaged with its neighbours by a Gaussian of standard deviation `span(weight)`."""
     sigma = span(weight)
     radius = min(MOST_RADIUS, round(MOST_SIGMAS * sigma), max(0, len(values) - 1))
     if radius < 1:
@@ -60,10 +63,10 @@ def gaussian(values: Array, weight: float) -> Array:
 
 
 class MetricTable:
-    """The update records of one run: a column of f64 for every scalar of any record.
+    """Update records of one run as a table: a column of f64 for each metric that any record has.
 
-    Trainers measure different things, some of them only now and then: a value missing in a record, or that could not be
-    measured, is NaN in its row. `column` leaves NaN out, so a curve has a point for each measurement.
+    A metric that a record lacks, or that could not be measured, is NaN in the record's row. `column` leaves NaN out, so
+    a curve has one point per measurement.
     """
 
     def __init__(self) -> None:
@@ -75,9 +78,9 @@ class MetricTable:
         self._length = 0
         self._clock = np.zeros(256)
         self.version = 0
-        """Number that grows with every change, so that a view knows whether it is stale."""
+        """Number that grows with each change, for finding outdated views."""
         self.rewinds = 0
-        """Number that grows when points were removed, which invalidates results computed from them."""
+        """Number that grows when points are removed, which invalidates cached results."""
 
     def __len__(self) -> int:
         """Return the number of records."""
@@ -85,15 +88,15 @@ class MetricTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every measured scalar, in the order of appearance."""
+        """Names of all metrics, in the order of their first measurement."""
         return tuple(self._index)
 
     def has(self, name: str) -> bool:
-        """Return whether a scalar was measured."""
+        """Return whether the metric `name` was measured."""
         return name in self._index
 
     def is_sparse(self, name: str) -> bool:
-        """Return whether some of the records lack it."""
+        """Return whether some records lack the metric."""
         return name in self._sparse or name not in self._index
 
     def append(self, record: UpdateRecord) -> None:
@@ -112,14 +115,14 @@ class MetricTable:
         self.version += 1
 
     def _note_time(self, time: float) -> None:
-        """Add a time; one before the last counts as the last until the clock has caught up."""
+        """Add a record's time; if the clock was set back, the last time is repeated instead."""
         here = self._length
         if here >= len(self._clock):
             self._clock = np.concatenate([self._clock, np.zeros(self._data.shape[1])])
         self._clock[here] = max(time, self._clock[here - 1] if here else 0.0)
 
     def _meet(self, names: tuple[str, ...]) -> None:
-        """Add columns for the names of a record; a column that is new, or that it lacks, gets gaps."""
+        """Prepare the table for a record with these metric names: add columns for new ones, filled with NaN."""
         new = [name for name in names if name not in self._index]
         self._sparse |= self._index.keys() - set(names)
         if self._length:
@@ -132,7 +135,7 @@ class MetricTable:
         self._places = np.array([self._index[name] for name in names], np.intp)
 
     def raw(self, name: str) -> Array:
-        """Return f64[records], NaN where a record lacks the metric; a view of the table if it has a column."""
+        """Return f64[records] of a metric, NaN where a record lacks it; not a copy of the table."""
         if name == CLOCK:
             return self._clock[: self._length]
         if name not in self._index:
@@ -140,7 +143,7 @@ class MetricTable:
         return self._data[self._index[name], : self._length]
 
     def column(self, name: str) -> Array:
-        """Return f64[points], the measurements of a metric; empty if it was never measured."""
+        """Return f64[points], all measurements of a metric; empty if there are none."""
         if name == CLOCK:
             return self.raw(name)
         if name not in self._index:
@@ -149,14 +152,14 @@ class MetricTable:
         return values[~np.isnan(values)] if name in self._sparse else values
 
     def positions(self, name: str, x_axis: str) -> Array:
-        """Return f64[points], the place on `x_axis` of each point of `column`; NaN where unknown."""
+        """Return f64[points], the x value on `x_axis` of each point of `column`; NaN where it is unknown."""
         if name not in self._index:
             return np.empty(0, np.float64)
         x = self.raw(x_axis)
         return x[~np.isnan(self.raw(name))] if name in self._sparse else x
 
     def rewind(self, env_steps: int) -> None:
-        """Remove points after `env_steps`, which a resumed run repeats."""
+        """Remove the records after `env_steps`, because a resumed run goes through these steps again."""
         keep = int(np.searchsorted(self.column("env_steps"), env_steps, side="right"))
         if keep != self._length:
             self._data[:, keep : self._length] = np.nan
@@ -166,10 +169,10 @@ class MetricTable:
 
 
 def smooth(values: Array, weight: float) -> Array:
-    """Return a debiased exponential moving average, f64[n]; `weight` 0 copies, 0.99 is very smooth.
+    """Return the debiased exponential moving average f64[n]; `weight` 0 copies, 0.99 is very smooth.
 
-    y[n] = weight * y[n-1] + (1 - weight) * x[n], divided by 1 - weight ** (n + 1) so that a
-    constant stays that constant from the first point on.
+    y[n] = weight * y[n-1] + (1 - weight) * x[n], divided by 1 - weight ** (n + 1), so that a constant stays that
+    constant from the first point on.
     """
     if weight <= 0.0:
         return values.copy()
@@ -177,7 +180,7 @@ def smooth(values: Array, weight: float) -> Array:
 
 
 def _average(values: Array, weight: float, carry: float) -> Array:
-    """Return the biased average, continued from `carry`, its value before the first of `values`."""
+    """Return the moving average without the bias correction; `carry` is the average before the first of `values`."""
     decay = _decay(weight)
     blocks = np.zeros((-(-len(values) // _BLOCK), _BLOCK))
     blocks.ravel()[: len(values)] = values
@@ -195,13 +198,13 @@ def _average(values: Array, weight: float, carry: float) -> Array:
 
 @functools.lru_cache(maxsize=4)
 def _decay(weight: float) -> Array:
-    """Return f64[_BLOCK], the weight of a point after 1, 2, ... later ones."""
+    """Return f64[_BLOCK], the factors weight ** 1, weight ** 2, ... by which a point's share decays."""
     return np.power(weight, np.arange(1, _BLOCK + 1), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=4)
 def _biases(weight: float) -> Array:
-    """Return f64[few], the divisors of the average's first points; those after them are 1."""
+    """Return the divisors for the bias correction of the first points, f64[few]; later ones would be 1."""
     few = 1 + int(np.log(1e-17) / np.log(weight))
     found = np.ones(few)
     found -= np.power(weight, np.arange(1, few + 1), dtype=np.float64)
@@ -209,7 +212,7 @@ def _biases(weight: float) -> Array:
 
 
 def _unbias(average: Array, weight: float, first: int) -> Array:
-    """Divide the averages of the points from `first` on by their bias, in place."""
+    """Apply the bias correction to averages in place, the first of which has index `first` in the column."""
     biases = _biases(weight)[first : first + len(average)]
     average[: len(biases)] /= biases
     return average
@@ -218,8 +221,9 @@ def _unbias(average: Array, weight: float, first: int) -> Array:
 def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array]:
     """Return the points of a curve to draw between `low` and `high` on `columns` pixels.
 
-    Keeps both extremes of every bucket, in their order, so no spike is lost at any zoom. Buckets start at multiples of
-    a power of two: a growing curve does not shimmer. `x` must not decrease.
+    `x` must be non-decreasing. The x range is divided into buckets, of which the least and the greatest point are kept
+    in order, so that no spike is lost. Buckets begin at multiples of a power of two, so that a growing curve does not
+    flicker.
     """
     first = max(0, int(x.searchsorted(low)) - 1)
     last = min(len(x), int(x.searchsorted(high, side="right")) + 1)
@@ -241,7 +245,7 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
 
 
 def _ends(y: Array, first: int, last: int) -> list[int]:
-    """Return the indices of the first, lowest, highest and last point of y[first:last], in order."""
+    """Return the ascending indices of the first, lowest, highest and last point of y[first:last]."""
     if first >= last:
         return []
     part = y[first:last]
@@ -249,7 +253,7 @@ def _ends(y: Array, first: int, last: int) -> list[int]:
 
 
 class SmoothedColumn:
-    """Smoothed column that is extended as the table grows: a new point costs one point, not all."""
+    """Cached smoothing of a metric's column; new points are appended without computing the old ones again."""
 
     def __init__(self, table: MetricTable, name: str) -> None:
         self._table, self._name = table, name
@@ -260,7 +264,7 @@ class SmoothedColumn:
         self._known: tuple[object, Array] | None = None
 
     def values(self, weight: float, kind: str = DECAYING) -> Array:
-        """Return f64[points], equal to `smooth` of the whole column, or to another kind of smoothing."""
+        """Return f64[points], the smoothed column; `kind` is a key of KINDS, `weight` 0 means no smoothing."""
         raw = self._table.column(self._name)
         if weight <= 0.0:
             return raw
@@ -281,7 +285,7 @@ class SmoothedColumn:
         return self._buffer[: self._length]
 
     def _other(self, raw: Array, weight: float, kind: str) -> Array:
-        """Return a smoothing that looks ahead too, computed anew: a new point changes those before it."""
+        """Return a two-sided smoothing of `raw`, cached; a new point changes earlier ones, so all are computed."""
         key = (kind, weight, len(raw), self._table.rewinds)
         if self._known is None or self._known[0] != key:
             self._known = key, (running_mean if kind == RUNNING else gaussian)(raw, weight)
@@ -289,7 +293,7 @@ class SmoothedColumn:
 
 
 def nearest(x: Array, position: float) -> int:
-    """Return the index of the point closest to `position`, -1 when there is none."""
+    """Return the index of the element of `x` closest to `position`, -1 for an empty array."""
     if len(x) == 0:
         return -1
     right = int(np.clip(np.searchsorted(x, position), 1, max(1, len(x) - 1)))

@@ -1,4 +1,4 @@
-"""Files that the user asked for: written completely or not at all, off the UI thread, with a notice."""
+"""Files that the user asks for: written completely or not at all, in a thread, with a notice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ class NewFiles(QObject):
         super().__init__()
         self._bridge, self._notices = bridge, notices
         self.ask: Callable[[str, str, Callable[[Path], object]], object] = lambda *_: None
-        """Set by the window: asks for a path, given a dialog's title, a file name and the function that takes it."""
+        """Function that asks for a path: title of the dialog, proposed file name, function that takes the path.
+
+        Set by the window.
+        """
 
     def write(self, path: Path, make: Callable[[], bytes], told: str, *, opens_file: bool = False) -> None:
-        """Write the result of `make` to a file. `told` announces it, with a button for the folder or file.
+        """Write the bytes returned by `make` to a file in a thread; a notice `told` has a button to open it.
 
-        A failure names the chosen path, and its button asks for another.
+        The button opens the file itself if `opens_file`, else its folder. A failure is shown with the path and a button
+        to choose another.
         """
         again = partial(self.write, make=make, told=told, opens_file=opens_file)
         self._bridge.spawn(
@@ -55,9 +59,9 @@ class NewFiles(QObject):
 
 
 def write_whole(path: Path, make: Callable[[], bytes]) -> None:
-    """Write beside the path and rename. Raises LabError with the path that was asked for.
+    """Write a temporary file beside the path and rename it. Raises LabError that names the path.
 
-    A device or a pipe of that name stays: a rename would put a file in its place.
+    An existing device or pipe is written directly, as a rename would replace it.
     """
     check_target(path)
     half = path.with_name(f".{path.name}.partial")

@@ -1,4 +1,4 @@
-"""Notices to the user: one line with a tone and buttons."""
+"""Notices to the user: one line of text with a tone and buttons."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 
 END_OF_RUN = "end of run"
-"""Subject of the result of the last run that ended; withdrawn when another begins."""
+"""Subject of the notice on the run that ended last; removed when another run begins."""
 FILE_OPENED = "file opened"
-"""Subject of the result of the last file opened or dropped."""
+"""Subject of the notice on the last file that was opened or dropped."""
 KEPT = 100
-"""Number of notices in the list."""
+"""Most notices in the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +22,19 @@ class Notice:
     title: str
     text: str = ""
     tone: str = "info"
-    """info, good, warn or error; sets how long the banner stays."""
+    """info, good, warn or error; determines how long the banner is shown."""
     action: str = ""
     act: Callable[[], object] | None = None
-    """Function of the button `action`; None for no button."""
+    """Function called by the button with the text `action`; None for no button."""
     command: str = ""
-    """Id of a command that becomes the button, with its own text."""
+    """Id of a command that is offered as the button, with the command's text."""
     also: str = ""
     act_also: Callable[[], object] | None = None
-    """Function of a second button; None for none."""
+    """Function called by the second button, with the text `also`; None for no button."""
     is_news: bool = False
-    """True for an event without the user's action: also a desktop notification while the window is inactive."""
+    """True for an event that the user did not cause; it is also a desktop notification if the app is inactive."""
     subject: str = ""
-    """Subject of the notice; a newer one on the same replaces it. Empty: the title is the subject."""
+    """Subject by which a newer notice replaces this one; if empty, the title is the subject."""
 
     @property
     def about(self) -> str:
@@ -43,23 +43,23 @@ class Notice:
 
 @dataclass(slots=True)
 class Told:
-    """Notice in the list."""
+    """Notice in the list, with its time."""
 
     notice: Notice
     at: float = field(default_factory=time.time)
     is_over: bool = False
-    """True once it no longer applies or was acted on: it has no buttons any more."""
+    """True if the notice does not apply any more or a button was pressed; it then has no buttons."""
 
 
 class Notices(QObject):
-    """List of notices, filled by controllers and shown by the window."""
+    """List of notices, added by controllers and shown by the window."""
 
     told = Signal(object)
-    """A Notice."""
+    """A new Notice."""
     withdrawn = Signal(str)
-    """Title or subject of notices that no longer apply."""
+    """Title or subject of notices that do not apply any more."""
     changed = Signal()
-    """The list or its number of unread notices changed."""
+    """The list, or the number of unread notices, changed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,13 +89,13 @@ class Notices(QObject):
         self.told.emit(notice)
 
     def withdraw(self, about: str) -> None:
-        """Withdraw notices with this title or subject, so that nobody has to dismiss them."""
+        """Mark notices with this title or subject as over, and remove their banners."""
         for old in self.history:
             old.is_over |= about in (old.notice.title, old.notice.subject)
         self.withdrawn.emit(about)
 
     def note_done(self, notice: Notice) -> None:
-        """Note that the user pressed its button or dismissed it."""
+        """Mark a notice as over, because the user pressed a button of it or closed the banner."""
         for old in self.history:
             if old.notice is notice and not old.is_over:
                 old.is_over = True
@@ -103,6 +103,6 @@ class Notices(QObject):
         self.changed.emit()
 
     def note_seen(self) -> None:
-        """Mark the list as read."""
+        """Mark all notices as read."""
         self.unseen = 0
         self.changed.emit()

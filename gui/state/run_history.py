@@ -1,4 +1,4 @@
-"""All data of one run: curves, validation, marks, and the alerts raised by its records."""
+"""All records of one run in memory: curves, validations, checkpoints, and alerts on its records."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import LabError
 
 COLLAPSED = 0.05
-"""Share of the first entropy below which a policy no longer explores."""
+"""Share of the first entropy below which a policy is considered not to explore any more."""
 LEARNED = 0.5
-"""Success from which a policy may be certain, and from which a loss of it raises an alert."""
+"""Success rate from which low entropy is no alert, and a later fall in success is one."""
 READ_BYTES = 32 << 10
-"""Bytes of a log read at once: about a millisecond's work."""
+"""Bytes of a log that are read in one step, about 1 ms of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Alert of `kind` error, entropy or success; the x of its mark is `env_steps`."""
+    """Alert of the `kind` error, entropy or success, marked in plots at x = `env_steps`."""
 
     kind: str
     env_steps: int
@@ -35,11 +35,12 @@ class Alert:
 
 @dataclass(slots=True)
 class AlertWatch:
-    """Rules over one run's records in their order. A rule raises one alert, and another after it did not hold.
+    """Rules that raise alerts from one run's records, in their order.
 
-    Entropy: below COLLAPSED of the first one measured, while validation has not reached LEARNED. Success: two greedy
-    validations in a row below half of the best, which was LEARNED or more. One alone tells little: greedy play that
-    circles on a few pictures comes and goes between updates.
+    A rule raises an alert when its condition becomes true, and again only after it was false. Entropy: below COLLAPSED
+    of the first value, while no validation has reached LEARNED. Success: two greedy validations in a row below half of
+    the best, if that was at least LEARNED. One alone tells little: greedy play that circles on a few pictures comes and
+    goes between updates.
     """
 
     first_entropy: float = 0.0
@@ -86,7 +87,7 @@ class AlertWatch:
         return Alert("success", event.env_steps, tr("Success was lost"), text)
 
     def _begins(self, kind: str, holds: bool) -> bool:
-        """Return whether a rule holds now and did not before."""
+        """Return whether the condition of rule `kind` holds now and did not at the previous call."""
         if not holds:
             self.told.discard(kind)
             return False
@@ -97,7 +98,7 @@ class AlertWatch:
 
 @dataclass(slots=True)
 class RunTelemetry:
-    """Data of one run. `smoothed` caches the smoothing of each metric."""
+    """All records of one run; `smoothed` caches the smoothed curve of each metric."""
 
     run_id: str
     table: MetricTable = field(default_factory=MetricTable)
@@ -108,14 +109,14 @@ class RunTelemetry:
     last_update: records.UpdateRecord | None = None
     error: records.ErrorRecord | None = None
     mind: records.BeliefsEvent | None = None
-    """Last beliefs of its agent; only while this app receives the run's events."""
+    """Last BeliefsEvent of the run's agent; None while this app receives no events of the run."""
     next_seq: int = 0
     gaps: int = 0
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
     alerts: list[Alert] = field(default_factory=list)
     watch: AlertWatch = field(default_factory=AlertWatch)
     conditions: dict[str, str] | None = None
-    """Cached `seed_groups.conditions`; None before the first call."""
+    """Cached result of `seed_groups.conditions`; None before the first call."""
 
     def column(self, name: str) -> SmoothedColumn:
         if name not in self.smoothed:
@@ -123,7 +124,7 @@ class RunTelemetry:
         return self.smoothed[name]
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """Return f64[points] twice: x and the smoothed values of a metric."""
+        """Return (x, smoothed values) of a metric, f64[points] each."""
         x, y = self.table.positions(name, x_axis), self.column(name).values(weight, kind)
         if x_axis == CLOCK or not self.table.is_sparse(x_axis):
             return x, y
@@ -131,7 +132,7 @@ class RunTelemetry:
         return (x, y) if known.all() else (x[known], y[known])
 
     def take(self, event: records.Event) -> bool:
-        """Add one log record. Returns False for an old one or another kind of event."""
+        """Add one record. Return False for a record already known and for an event that is no log record."""
         if isinstance(event, records.BeliefsEvent):
             self.mind = event
         # Other events have the number of the next record, which they must not use up.
@@ -163,10 +164,10 @@ class RunTelemetry:
 def reading(
     run_id: str, log: Path, is_wanted: Callable[[], bool] = lambda: True
 ) -> Generator[None, None, RunTelemetry | None]:
-    """Read a run from its log, a little in each step; return None once it is not wanted any more.
+    """Read a run's log in small steps; return the run, or None once `is_wanted()` is False.
 
-    Meant for the turns of a loop (`bridge.in_slices`), not for a thread: one that keeps the interpreter makes each of
-    the hundreds of calls from Qt into Python that paint a table wait. Raises LabError.
+    Run it by `bridge.in_slices` on the UI thread, not in a thread: a thread that holds the interpreter lock delays each
+    of the hundreds of calls from Qt into Python that paint a table. Raises LabError.
     """
     run = RunTelemetry(run_id)
     offset = 0

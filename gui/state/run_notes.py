@@ -1,4 +1,4 @@
-"""The user's tags and notes on runs: one small JSON file in the home."""
+"""The user's tags and notes on runs, in one JSON file in the home folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.errors import BAD_JSON, LabError
 from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 16 << 20
-"""Largest size of a file of ours in bytes."""
+"""Largest size in bytes of the file that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Note:
 
     @property
     def line(self) -> str:
-        """Tags and note in one line, for filters and tooltips."""
+        """Tags and text in one line, for filters and tooltips."""
         return " ".join((*(f"#{tag}" for tag in self.tags), self.text)).strip()
 
 
@@ -35,7 +35,7 @@ NOTHING = Note()
 
 
 class RunNotes(QObject):
-    """Notes by run id. A damaged file reads as empty and is kept beside the new one."""
+    """Notes by run id. A damaged file counts as empty, and is kept beside the new one."""
 
     changed = Signal(str)
 
@@ -53,7 +53,7 @@ class RunNotes(QObject):
         return note.line if note else ""
 
     def put(self, run_id: str, note: Note) -> None:
-        """Set a note, and write it to the file at once. Raises LabError when that fails."""
+        """Set the note on a run and write the file at once. Raises LabError when that fails."""
         if note == self[run_id]:
             return
         known = self._notes

@@ -1,4 +1,4 @@
-"""The state of a run in words, and as a coloured dot with a word."""
+"""States of a run as text, and as a coloured dot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT,
 
 
 def validating_words(detail: str, share: float) -> str:
-    """Return the progress of a validation, from a trainer's detail; empty for other details."""
+    """Return a text on the progress of a validation, from a heartbeat's detail; empty for any other detail."""
     found = _PLAYED.match(detail)
     if found is None:
         return ""
@@ -59,7 +59,7 @@ def validating_words(detail: str, share: float) -> str:
 
 
 def unconfirmed_words(detail: str) -> str:
-    """Return the text of an unconfirmed validation, from a trainer's detail; empty for other details."""
+    """Return a text on a validation that reached the target without confirmation; empty for any other detail."""
     found = _UNCONFIRMED.match(detail)
     if found is None:
         return ""
@@ -68,21 +68,21 @@ def unconfirmed_words(detail: str) -> str:
 
 
 def without_middle(name: str, letters: int) -> str:
-    """Return a name with its middle elided if it is longer: similar names often differ at the end."""
+    """Return a name of at most `letters` characters, with the middle left out: long names often differ at the end."""
     if len(name) <= letters:
         return name
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
 
 
 def tone(state: RunState) -> str:
-    """Return the name of a state's theme colour."""
+    """Return the name of the theme colour of a run's state."""
     return _TONES.get(state, "muted")
 
 
 def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
-    """Paint a dot of 8 pixels around (x, y): hollow before and after a run, full while it is active.
+    """Paint a dot of 8 pixels around (x, y): filled while a run is active, hollow before and after.
 
-    The dot of a silent run never looks healthy.
+    `is_silent` replaces the colour of a healthy run by that of a warning.
     """
     color = QColor(getattr(theme.current(), "warn" if is_silent else tone(state)))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -92,7 +92,7 @@ def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent:
 
 
 class Badge(QWidget):
-    """Badge of a state; `text()` returns the displayed word."""
+    """Label with the dot and the word of a run's state; `text()` returns the word."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Badge(QWidget):
         return self._state
 
     def set_state(self, state: RunState, override: str = "", *, is_warning: bool = True) -> None:
-        """Show a state; `override` replaces its word, coloured as a warning if `is_warning`."""
+        """Show a state; the text `override` replaces its word, in the warning colour if `is_warning`."""
         if (state, override) != (self._state, self._override):
             self._state, self._override, self._is_warning = state, override, is_warning
             self.setAccessibleName(tr("Run state: {what}", what=self.text()))

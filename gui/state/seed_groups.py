@@ -1,6 +1,6 @@
-"""Runs that differ only in their seed, as one curve: mean and spread.
+"""Groups of runs that differ only in their seed, shown as one curve with mean and spread.
 
-A group has the interface of a run that plots use.
+Plots use a group like a run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainer_core.wire import records
 
 APART, RANGE, DEVIATION = "", "range", "deviation"
 SPREADS = {APART: "Each run", RANGE: "Seeds: mean, min to max", DEVIATION: "Seeds: mean \u00b1 deviation"}
-"""Texts of the ways to show runs of one configuration."""
+"""Text of each way to show runs of one configuration."""
 NOT_COUNTED = {
     "seed",
     "name",
@@ -29,15 +29,15 @@ NOT_COUNTED = {
     "checkpoint_every",
     "log_every",
 }
-"""Fields in which the runs of a group may differ: identity, end, and saved files."""
+"""Configuration fields in which runs of a group may differ: identity, limits, saved files."""
 MOST_PLACES = 4096
-"""Places on the x axis of a mean: more than any screen has pixels."""
+"""Most x values of a mean curve, more than a screen has pixels."""
 MOST_WORDS, MOST_LETTERS = 3, 32
-"""Most fields in a group's label, and most letters with field names; a longer one has only the values."""
+"""Most fields in a group's label, and the length up to which the label includes the fields' names."""
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return a nested configuration as texts by dotted name."""
+    """Return a nested configuration as text by dotted field name."""
     found: dict[str, str] = {}
     for name, value in config.items():
         if isinstance(value, dict):
@@ -48,7 +48,7 @@ def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def conditions(run: RunTelemetry) -> dict[str, str]:
-    """Return a run's configuration without its seed; empty while its log has none."""
+    """Return a run's configuration without the fields NOT_COUNTED; empty before it is known."""
     if run.conditions is None and run.meta is not None and run.meta.config:
         told = {"runner": run.meta.runner, "task": run.meta.task, "algo": run.meta.algo}
         for key, text in sorted(flat(run.meta.config).items()):
@@ -59,7 +59,7 @@ def conditions(run: RunTelemetry) -> dict[str, str]:
 
 
 class SeedGroup:
-    """Two or more runs of one configuration; `label` is its difference from the others."""
+    """At least two runs of one configuration; `label` names the differences from other groups."""
 
     def __init__(self, members: Sequence[RunTelemetry], spread: str, label: str) -> None:
         self.members, self.spread, self.label = list(members), spread, label
@@ -84,16 +84,16 @@ class SeedGroup:
         return []
 
     def curve(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """Return f64[places] twice: x, and the mean of the runs' smoothed values there."""
+        """Return (x, mean of the runs' smoothed values) of a metric, f64[places] each."""
         return self._spread(name, x_axis, weight, kind)[:2]
 
     def band(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array, Array]:
-        """Return f64[places] three times: x, and the lower and upper edge of the runs' range."""
+        """Return (x, lower edge, upper edge) of the spread of the runs, f64[places] each."""
         x, _, low, high = self._spread(name, x_axis, weight, kind)
         return x, low, high
 
     def longest(self, name: str, x_axis: str) -> RunTelemetry:
-        """Return the member whose measurements reach furthest."""
+        """Return the run of the group whose measurements reach the greatest x."""
 
         def last(run: RunTelemetry) -> float:
             x, _ = run.curve(name, x_axis)
@@ -102,7 +102,7 @@ class SeedGroup:
         return max(self.members, key=last)
 
     def rest(self, name: str, x_axis: str, weight: float = 0.0, kind: str = DECAYING) -> tuple[Array, Array]:
-        """Return f64[points] twice: the longest member's own curve past the mean's end."""
+        """Return (x, smoothed values), f64[points] each, of the longest run beyond the end of the mean."""
         x, y = self.longest(name, x_axis).curve(name, x_axis, weight, kind)
         places = self._spread(name, x_axis, weight, kind)[0]
         first = int(x.searchsorted(places[-1], side="right")) if len(places) else 0
@@ -121,7 +121,7 @@ class SeedGroup:
 
 
 class _GroupTable:
-    """Interface of a MetricTable over the members' tables, as far as plots use it."""
+    """The parts of MetricTable's interface that plots use, for the runs of a group."""
 
     def __init__(self, members: list[RunTelemetry]) -> None:
         self._tables = [run.table for run in members]
@@ -142,13 +142,16 @@ class _GroupTable:
         return any(table.has(name) for table in self._tables)
 
     def column(self, name: str) -> Array:
-        """Return f64[points], the measurements of the member with the largest."""
+        """Return f64[points], the column of the run whose last value is the largest."""
         columns = [table.column(name) for table in self._tables]
         return max(columns, key=lambda found: found[-1] if len(found) else -np.inf)
 
 
 def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | SeedGroup]:
-    """Return the runs with each configuration's seeds as one group, in the place of its first run."""
+    """Return the runs with those of one configuration replaced by a group, at the place of the first of them.
+
+    `spread` is a key of SPREADS.
+    """
     told = {run.run_id: conditions(run) for run in runs}
     by_key: dict[object, list[RunTelemetry]] = {}
     for run in runs:
@@ -162,9 +165,10 @@ def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | Se
 
 
 def _labels(told: list[dict[str, str]]) -> list[str]:
-    """Return the label of each configuration.
+    """Return a label for each configuration of `told`.
 
-    The task if there are several, then the differences from others of the same task and trainer.
+    The label has the task if there are several tasks, and the fields that differ from other configurations of the same
+    task and trainer.
     """
     several = len({one.get("task") for one in told}) > 1
     found = []
@@ -192,11 +196,11 @@ def _kind(one: dict[str, str]) -> tuple[str | None, str | None]:
 
 
 def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array, Array, Array, Array]:
-    """Return x, mean, lower and upper edge of several curves, f64[places] each.
+    """Return (x, mean, lower edge, upper edge) of several curves, f64[places] each.
 
-    Each curve counts between its first and its last point. Where fewer than half of them are (or fewer than two of
-    several) there is no mean: of runs that ended early the survivors would look like progress. `spread` is RANGE
-    (lowest and highest) or DEVIATION (the sample's standard one).
+    A curve counts between its first and its last point. There is no mean where fewer than half of the curves (or fewer
+    than two) count, as the runs that lasted longest would look like progress. `spread` is RANGE (least and greatest
+    value) or DEVIATION (sample standard deviation).
     """
     if not curves:
         none = np.empty(0, np.float64)
@@ -226,7 +230,7 @@ def spread_of(curves: Sequence[tuple[Array, Array]], spread: str) -> tuple[Array
 
 
 def _on_grid(x: Array, y: Array, grid: Array) -> tuple[Array, Array, Array]:
-    """Return a curve's mean, lowest and highest value around each place; NaN before and after it."""
+    """Return a curve's mean, least and greatest value around each x of `grid`; NaN outside the curve."""
     if len(x) <= len(grid) and np.array_equal(x, grid[: len(x)]):  # recorded at the same steps
         mean = np.full(len(grid), np.nan)
         mean[: len(x)] = y

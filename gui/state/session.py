@@ -1,4 +1,4 @@
-"""The user's choices (mode, task, trainer), and requests to show a tab or dock."""
+"""The user's choices of mode, task and trainer, and requests to show a tab or dock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Operation(StrEnum):
 
 
 class Place(StrEnum):
-    """Tabs in the middle, by title and in their order."""
+    """Tabs in the middle of the window in their order; the value is the title."""
 
     LIVE = "Live"
     CURVES = "Curves"
@@ -42,14 +42,14 @@ class Place(StrEnum):
 
 
 class Session(QObject):
-    """Choices that survive a restart; every change is one signal."""
+    """The user's choices, saved in the settings; each change emits a signal."""
 
     mode_changed = Signal(object)
     operation_changed = Signal(object)
     task_changed = Signal(str)
     runner_changed = Signal(object)
     rom_changed = Signal(str)
-    """Path of the ROM that the user plays in place of the task's game; empty for the task's."""
+    """Path of the ROM that the user plays instead of the task's game; empty for the task's game."""
     tasks_changed = Signal()
     """The list of tasks changed."""
 
@@ -58,7 +58,7 @@ class Session(QObject):
         self._home, self._settings = home, settings
         self.runners: tuple[AgentRunner, ...] = tuple(runner.at(home) for runner in registered_runners())
         self.broken_runners = broken_runners()
-        """Reason for each plug-in that gives no runner, by its name."""
+        """Error text of each runner plug-in that cannot be used, by its name."""
         chosen = settings.text("session/runner")
         self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
@@ -70,7 +70,7 @@ class Session(QObject):
 
     @property
     def game(self) -> str:
-        """Game that the user plays: the path of a ROM, or the task."""
+        """Game that the user plays: the path of a ROM, or a task id."""
         return self.rom or self.task
 
     def set_rom(self, path: str) -> None:
@@ -79,7 +79,7 @@ class Session(QObject):
             self.rom_changed.emit(path)
 
     def task_titles(self) -> dict[str, str]:
-        """Return the title by task id: shipped and own tasks, then built-in ones."""
+        """Return the title of each task by id: the home's own tasks and those that come with the app."""
         found = {task.id: task.manifest.title for task in list_tasks(self._home)}
         if FIRST_TASK in found:
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
@@ -90,7 +90,7 @@ class Session(QObject):
         return found
 
     def broken_tasks(self) -> dict[str, str]:
-        """Return the reason for each unreadable task of the home, by its path."""
+        """Return the error text of each unreadable task in the home, by the task's path."""
         root = self._home.tasks
         return {
             shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder: shown(reason, 400)
@@ -110,7 +110,7 @@ class Session(QObject):
             self.operation_changed.emit(operation)
 
     def turn_to_training(self) -> None:
-        """Switch to agent mode, Train new, where a new run is prepared."""
+        """Select agent mode and the operation *Train new*."""
         self.set_mode(Mode.AGENT)
         self.set_operation(Operation.TRAIN)
 
@@ -136,28 +136,28 @@ def _one_of(kind, text, default):  # type: ignore[no-untyped-def]
 
 class Navigation(QObject):
     place_wanted = Signal(object)
-    """A Place."""
+    """A Place whose tab is to be shown."""
     place_changed = Signal()
-    """Another tab is on show."""
+    """Another tab is in front."""
     dock_wanted = Signal(str)
-    """objectName of a dock to show and raise."""
+    """objectName of a dock to show in front."""
     path_wanted = Signal(object)
-    """A Path to open by the feature of its kind of file."""
+    """Path of a file or folder to open."""
     welcome_changed = Signal(bool)
     game_wanted = Signal()
-    """The game's screen is to get the keyboard."""
+    """The game's screen should get the keyboard focus."""
 
     def __init__(self) -> None:
         super().__init__()
         self.welcome = True
-        """True if the welcome page is in front of the game's screen until a game plays."""
+        """True while the welcome page replaces the game's screen, until a game plays."""
         self.plays: Callable[[], bool] = lambda: False
-        """Returns whether a game plays, or is about to."""
+        """Function that returns whether a game plays or is starting."""
         self.place = Place.LIVE
-        """The tab on show."""
+        """The tab in front."""
 
     def note_place(self, place: Place) -> None:
-        """Note that this tab is on show now."""
+        """Record which tab is in front now."""
         self.place = place
         self.place_changed.emit()
 

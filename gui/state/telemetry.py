@@ -1,4 +1,4 @@
-"""The runs on show: records in memory, focus, pins, colours and view."""
+"""Curves of runs: records in memory, run in focus, pinned runs, colours and settings of the view."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer_core.wire import records
 
 MAX_PINNED = 250
 KEPT = 8
-"""Runs whose records stay in memory after they were on show, besides those on show."""
+"""Number of runs that are not on show any more whose records stay in memory."""
 KIND_KEY = "curves/smoothing_kind"
 COLORS_KEY, TAB_KEY = "curves/colors", "view/tab"
 AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
@@ -34,9 +34,9 @@ _Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
 class TelemetryModel(QObject):
-    """Runs by id, the one in focus, the ones pinned beside it, and how curves are drawn.
+    """Records of runs by id; which runs are on show (the one in focus and pinned ones); how curves are drawn.
 
-    Only runs on show, and the last few that were, hold their records; the rest is in their logs.
+    Only runs on show, and the KEPT last ones, are in memory; others are read from their logs when needed.
     """
 
     focus_changed = Signal(str)
@@ -44,16 +44,16 @@ class TelemetryModel(QObject):
     view_changed = Signal()
     event_taken = Signal(str, object)
     alerted = Signal(str, object)
-    """A live record raised an Alert; alerts of a log that is read are only marked."""
+    """Run id, and an Alert raised by a new record; alerts found while reading a log are not signalled."""
     run_told = Signal(str)
-    """A run sent its configuration, or a metric for the first time."""
+    """Id of a run whose configuration, or a metric's first measurement, has arrived."""
     renamed = Signal(str)
-    """A run was renamed."""
+    """Id of a run that was renamed."""
 
     def __init__(self, name_run: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         super().__init__()
         self.name_run = name_run
-        """Returns a run's label in plots."""
+        """Function that returns the label of a run id in plots."""
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
@@ -61,32 +61,32 @@ class TelemetryModel(QObject):
         self.smoothing = 0.6
         self.smoothing_kind = DECAYING
         self.spread = APART
-        """Display of runs of one configuration: each its own, or one curve with the range of its band."""
+        """Display of runs of one configuration: APART for a curve each, else a mean with this kind of band."""
         self.trims_outliers = False
-        """True if a few extreme values may lie outside of the y axis."""
+        """True if the y axis may cut off a few extreme values."""
         self.x_range: tuple[float, float] | None = None
-        """Range of every plot's x axis; None follows the newest data."""
+        """Range of x of all plots; None follows the newest records."""
         self.waits: dict[str, str] = {}
-        """Reason why a run's first update is late, by run, if known."""
+        """Text by run id on why the first update has not come yet, if that is known."""
         self._loading: dict[str, list[records.Event]] = {}
-        """Live records of runs whose log is still being read."""
+        """New records, by run id, that arrive while the run's log is being read."""
         self._recent: list[str] = []
         self.slots: dict[str, int] = {}
-        """Number of a run's colour: the lowest that was free when it came on show."""
+        """Colour number by run id: the lowest one that was free when the run came on show."""
         self.chosen_slots: dict[str, int] = {}
-        """Colour numbers that the user gave to runs."""
+        """Colour numbers chosen by the user, by run id."""
         self.changes = 0
-        """Number that grows when another run, or the log of one, comes on show."""
+        """Number that grows when the set of runs on show changes or a run's log was read."""
         self.groups: dict[str, SeedGroup] = {}
-        """Groups of the runs on show, by an id that is used like a run's."""
+        """Groups of runs on show that differ only in the seed, by an id used like a run id."""
         self._on_show: list[RunTelemetry | SeedGroup] | None = None
 
     def label(self, run_id: str) -> str:
-        """Return the label of a run, or of a group on show, in plots."""
+        """Return the label in plots of a run or group."""
         return self.groups[run_id].label if run_id in self.groups else self.name_run(run_id)
 
     def tell_wait(self, run_id: str, words: str = "") -> None:
-        """Set the text of what a run's first update waits for; empty once that is unknown."""
+        """Set the text on what the run's first update waits for; empty removes it."""
         if words != self.waits.get(run_id, ""):
             self.waits[run_id] = words
             if not words:
@@ -96,14 +96,14 @@ class TelemetryModel(QObject):
     # -- records in memory ------------------------------------------------------------------
 
     def begin_loading(self, run_id: str) -> bool:
-        """Return whether the run's log has to be read; live records are then held back."""
+        """Return whether the run's log has to be read; if so, new records of the run are queued from now on."""
         if run_id in self.runs or run_id in self._loading:
             return False
         self._loading[run_id] = []
         return True
 
     def end_loading(self, run_id: str, run: RunTelemetry) -> None:
-        """Show the run as read from its log, with the records that arrived meanwhile."""
+        """Store the run read from its log, and add the records queued meanwhile."""
         waiting = self._loading.pop(run_id, [])
         known = self.runs.get(run_id)
         if (known and known.next_seq) or run_id not in (*self.shown(), *self._recent):
@@ -115,11 +115,11 @@ class TelemetryModel(QObject):
         self.run_told.emit(run_id)
 
     def give_up_loading(self, run_id: str) -> None:
-        """Drop a log whose reading was cancelled because it is not wanted any more."""
+        """Discard the records queued for a run whose log is not read after all."""
         self._loading.pop(run_id, None)
 
     def follow(self, run_id: str, event: records.Event) -> None:
-        """Add a live record if its run is on show; the log has it in any case."""
+        """Add a new record to its run if that is in memory; otherwise the log has it for later."""
         if run_id in self._loading:
             self._loading[run_id].append(event)
         elif run_id in self.runs:
@@ -148,7 +148,7 @@ class TelemetryModel(QObject):
             self._regroup()
 
     def _regroup(self) -> None:
-        """Update groups and their colours after a run or its configuration became known."""
+        """Compute groups and colours again after a run was added or its configuration arrived."""
         before, self._on_show = self.slots, None
         self._give_slots()
         if before != self.slots:
@@ -182,7 +182,7 @@ class TelemetryModel(QObject):
             self.set_pinned([*self.pinned, run_id])
 
     def set_pinned(self, run_ids: list[str]) -> None:
-        """Pin these runs beside the focus, as many as fit."""
+        """Pin these runs beside the run in focus, up to MAX_PINNED."""
         self.pinned = run_ids[:MAX_PINNED]
         self._recent += [run_id for run_id in self.pinned if run_id not in self._recent]
         self._on_show = None
@@ -191,10 +191,10 @@ class TelemetryModel(QObject):
         self.pins_changed.emit()
 
     def _give_slots(self) -> None:
-        """Give a colour to each run that came on show, the lowest free one, and keep the others.
+        """Assign the lowest free colour number to each run without one on show; the others keep theirs.
 
-        A group's runs share one colour, which is also the eye's in the table; groups are few and come as logs are read,
-        so that they take the first colours, far from each other.
+        The runs of a group share one number, also for the eye icons of the run table. Where there are groups, numbers
+        start over from the lowest, whose colours are most distinct.
         """
         shown = self.shown()
         groups = self._groups_now()
@@ -221,7 +221,7 @@ class TelemetryModel(QObject):
         self.slots |= {group.run_id: slots[group.members[0].run_id] for group in groups}
 
     def choose_slot(self, run_id: str, slot: int | None) -> None:
-        """Give a run a colour for whenever it is on show; None for an automatic one."""
+        """Set the colour number of a run; None means an automatic one."""
         self.chosen_slots.pop(run_id, None)
         self.slots = {name: number for name, number in self.slots.items() if name != run_id}
         if slot is not None:
@@ -231,12 +231,12 @@ class TelemetryModel(QObject):
         self.pins_changed.emit()
 
     def shown(self) -> list[str]:
-        """Return the runs on show: the focus first, then the pinned ones."""
+        """Return the ids of the runs on show: the one in focus first, then the pinned ones."""
         rest = [run_id for run_id in self.pinned if run_id != self.focus]
         return [self.focus, *rest] if self.focus else rest
 
     def entries(self) -> list[RunTelemetry | SeedGroup]:
-        """Return the runs on show whose records are in memory, grouped if the view groups seeds."""
+        """Return the runs on show that are in memory; runs of a group are replaced by it unless `spread` is APART."""
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
@@ -245,7 +245,7 @@ class TelemetryModel(QObject):
         return self._on_show
 
     def names_shown(self) -> list[str]:
-        """Return the ids of present and future curves: runs, or the groups in place of theirs."""
+        """Return the ids of the runs or groups on show, including runs whose log is not read yet."""
         of = {run.run_id: group.run_id for group in self._groups_now() for run in group.members}
         return list(dict.fromkeys(of.get(run_id, run_id) for run_id in self.shown()))
 
@@ -253,7 +253,7 @@ class TelemetryModel(QObject):
         return [entry for entry in self.entries() if isinstance(entry, SeedGroup)]
 
     def state_shown(self) -> object:
-        """Return a value that stays equal while `entries` are the same with the same records."""
+        """Return a value that changes whenever `entries` or their records change."""
         return self.changes, self.spread, sum([run.table.version for run in self.entries()])
 
     def set_x_axis(self, name: str) -> None:
@@ -284,7 +284,7 @@ class TelemetryModel(QObject):
             self.view_changed.emit()
 
     def set_spread(self, spread: str) -> None:
-        """Show runs of one configuration as one curve with a band (RANGE, DEVIATION), or APART."""
+        """Set how runs of one configuration are shown: APART, or a mean with a band (RANGE or DEVIATION)."""
         if spread != self.spread:
             self.spread = spread
             self.changes += 1
@@ -293,7 +293,7 @@ class TelemetryModel(QObject):
 
 
 class ViewMemory(QObject):
-    """Storage of the view: loads the saved one into the model once, and saves every later change."""
+    """Saves the view (axes, smoothing, pinned runs, tab) in the settings, and restores it at the start."""
 
     def __init__(self, telemetry: TelemetryModel, settings: Settings) -> None:
         super().__init__()
@@ -309,11 +309,11 @@ class ViewMemory(QObject):
         telemetry.pins_changed.connect(self._on_pins)
 
     def pinned(self) -> list[str]:
-        """Return the runs that were pinned when the app was closed."""
+        """Return the ids of the runs that were pinned when the app was closed."""
         return self._settings.decoded(PINNED_KEY, list[str], [])
 
     def tab(self) -> Place | None:
-        """Return the tab that was in front when the app was closed."""
+        """Return the tab that was in front when the app was closed; None if none is saved."""
         found = self._settings.text(TAB_KEY)
         return Place(found) if found in list(Place) else None
 

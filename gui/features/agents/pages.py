@@ -48,13 +48,13 @@ class BeliefsTab(OwnPage):
 
     @property
     def is_wanted(self) -> bool:
-        """True while an agent that reports beliefs is in focus or plays."""
+        """True while the run in focus has an agent that reports beliefs, or such an agent plays."""
         run = self._model.runs.get(self._model.focus)
         meta = run.meta if run else None
         return self._played is not None or (meta is not None and meta.runner in self._with_mind)
 
     def refresh(self) -> None:
-        """Show the newest beliefs; does nothing when they are on show or the page is hidden."""
+        """Show the newest beliefs, unless they are shown already or the tab is hidden."""
         run = self._model.runs.get(self._model.focus)
         event = self._played or (run.mind if run else None)
         if event is self._shown or not self.isVisible():
@@ -82,12 +82,12 @@ class BeliefsTab(OwnPage):
 
 
 def _short(message: str) -> str:
-    """Shorten a message between agents: leave out the server name that all of them share."""
+    """Return a message between agents without the server name, which is the same in all of them."""
     return message.replace("@localhost", "")
 
 
 def _fill(section: QTreeWidgetItem, lines: list[str]) -> None:
-    """Write one row a line, over existing rows, so that the view does not jump."""
+    """Show one child row per line below `section`, reusing existing rows so that the view keeps its scroll position."""
     while section.childCount() > len(lines):
         section.takeChild(section.childCount() - 1)
     for row, line in enumerate(lines):
@@ -132,7 +132,7 @@ class EpisodesTab(OwnPage):
         return meta is not None and meta.runner in self._with_text
 
     def refresh(self) -> None:
-        """Look for new steps; an older step on show stays on show."""
+        """Read new episode steps from the run's folder; a step that the user selected stays selected."""
         if not self.isVisible() or not self.is_wanted:
             return
         found = batches(self._home.run(self._model.focus).root)
@@ -151,7 +151,7 @@ class EpisodesTab(OwnPage):
         self._show_batch()
 
     def _kept_choice(self) -> EpisodeBatch | None:
-        """Return the older step that is on show; None follows the newest."""
+        """Return the older step that the user selected; None while the tab follows the newest step."""
         return self._batch if self.choice.currentIndex() > 0 else None
 
     @property
@@ -160,7 +160,7 @@ class EpisodesTab(OwnPage):
         return self._batches[index] if 0 <= index < len(self._batches) else None
 
     def _stamp_now(self) -> int:
-        """Return the modification time of the folder in ns, 0 without one; it grows as files come in."""
+        """Return the modification time in ns of the folder of steps, which new files change; 0 without a folder."""
         try:
             return self._batch.folder.stat().st_mtime_ns if self._batch else 0
         except OSError:

@@ -1,4 +1,4 @@
-"""Checkpoints: the browser, deploy, warm start, import, and the page Use trained."""
+"""Checkpoints: list, deploy, warm start, import, and the page *Use trained*."""
 
 from __future__ import annotations
 

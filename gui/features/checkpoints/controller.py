@@ -1,4 +1,4 @@
-"""Checkpoints: listing those on disk and announced by runs, verify, deploy, warm start, import."""
+"""Commands on checkpoints: find them on disk and in running trainings, verify, deploy, warm start, import."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trainer_core.wire.run_record import RunRecord
 
 
 class CheckpointsController(QObject):
-    """Commands about checkpoints: about the selected card of the model, unless a method gets another one."""
+    """Commands on checkpoints. They act on the model's selected checkpoint unless a method takes another."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CheckpointsController(QObject):
         model.selection_changed.connect(self._look_again)
 
     def reload(self) -> None:
-        """Look through every run's folder, the newest runs first, in a thread."""
+        """Scan every run's folder for checkpoints in a thread, the newest runs first."""
         self._bridge.spawn(self._scan(), title=tr("Checkpoints"))
 
     async def _scan(self) -> None:
@@ -76,7 +76,7 @@ class CheckpointsController(QObject):
             self._put_verified(await in_thread(verify, card))
 
     def _look_again(self) -> None:
-        """Verify the selected checkpoint again if it was verified: its file may have changed since."""
+        """Check the hash of the selected checkpoint again if it was verified: its file may have changed since."""
         card = self.model.selected
         if card is None or card.integrity != "verified" or not card.folder.is_dir():
             return
@@ -88,21 +88,21 @@ class CheckpointsController(QObject):
         self._bridge.spawn(in_thread(verify, card), title=tr("Checkpoints"), then=put)
 
     def _put_verified(self, card: CheckpointCard) -> None:
-        """Show a verified card, unless its run deleted that checkpoint meanwhile, which is no damage."""
+        """Update the list with the verified `card`, or remove it if the run has deleted that checkpoint meanwhile."""
         if card.folder.is_dir():
             self.model.put(card)
         else:
             self.model.drop_missing(card.run_id)
 
     def look_at(self, run_id: str) -> None:
-        """Add a run's checkpoints to the cards, however old the run is."""
+        """Read the run's checkpoints in a thread and add them to the list, even if the scan skipped the run as old."""
         run = self._bridge.service.runs.get(run_id)
         if run is not None:
             work = in_thread(scan, self._bridge.home, [run])
             self._bridge.spawn(work, title=tr("Checkpoints"), then=self.model.put_all)
 
     def toggle_own(self) -> None:
-        """Show the checkpoints of the run in focus alone, or of all runs again."""
+        """Limit the list to checkpoints of the run in focus, or show those of all runs again."""
         self.is_own_only = not self.is_own_only
         self._show_own()
         self.model.shown_changed.emit()
@@ -116,7 +116,7 @@ class CheckpointsController(QObject):
     # -- playing ----------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why the selected checkpoint can neither play nor warm-start a run; empty when it can."""
+        """Return why the selected checkpoint can neither play nor start a run; empty when it can do one of these."""
         card = self.model.selected
         if card is None:
             return tr("Select a checkpoint first")
@@ -134,7 +134,7 @@ class CheckpointsController(QObject):
         return self.no_player(card.run_id) if card else ""
 
     def no_player(self, run_id: str) -> str:
-        """Return why a run's trainer shows no checkpoint playing; empty when it does, or is unknown."""
+        """Return why checkpoints of the run's trainer cannot play in the app; empty when they can or it is unknown."""
         run = self._bridge.service.runs.get(run_id)
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.play:
@@ -142,7 +142,7 @@ class CheckpointsController(QObject):
         return ""
 
     def warm_start_refusal(self) -> str:
-        """Return why no run can begin with the selected weights; empty when one can."""
+        """Return why a new run cannot start from the selected checkpoint's weights; empty when it can."""
         card = self.model.selected
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
@@ -172,7 +172,7 @@ class CheckpointsController(QObject):
         return ""
 
     def deploy_beside(self) -> None:
-        """Start the selected checkpoint beside the playing one, from the same start states."""
+        """Let the selected checkpoint play beside the one that plays now, from the same start states."""
         card, now = self.model.selected, self._playing.request
         if card is None or now is None:
             return
@@ -185,7 +185,7 @@ class CheckpointsController(QObject):
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 
     def deploy(self, card: CheckpointCard) -> None:
-        """Verify the hash in a thread, then start the checkpoint in the player."""
+        """Verify the checkpoint's hash in a thread, then let its policy play in the live view."""
         if refusal := self._no_player(card):
             self._notices.tell(tr("Deploy"), refusal, "warn")
             return
@@ -201,7 +201,7 @@ class CheckpointsController(QObject):
         self._bridge.spawn(in_thread(verify, card), title=tr("Deploy"), then=verified)
 
     def _on_task(self, task: str) -> None:
-        """Restart a playing policy of several tasks on the task chosen now."""
+        """Restart the playing checkpoint on `task`, which the user has chosen, if it was trained on several tasks."""
         now = self._playing.request
         if now is None or not now.checkpoint or now.rival or now.task == task:
             return
@@ -223,17 +223,17 @@ class CheckpointsController(QObject):
             )
 
     def _of_run(self, run_id: str) -> CheckpointCard | None:
-        """Return a run's best checkpoint; its newest while none was better than another."""
+        """Return the run's best checkpoint, or its newest if no validation succeeded; None without a checkpoint."""
         mine = [card for card in self.model.cards if card.run_id == run_id and card.is_usable]
         return next(filter(self.model.is_best, mine), self.model.newest_of(run_id))
 
     def watch_refusal(self) -> str:
-        """Return why the run on show cannot play; empty when it can."""
+        """Return why no checkpoint of the run on show can play; empty when one can."""
         card = self._of_run(self._training.run_id)
         return self._no_player(card) if card else tr("The run has no checkpoint yet")
 
     def watch_run(self, run_id: str = "") -> None:
-        """Deploy a run's best checkpoint; the run on show when `run_id` is empty."""
+        """Let the best checkpoint of a run play; an empty `run_id` means the run on show."""
         card = self._of_run(run_id or self._training.run_id)
         if card is not None:
             self.model.select(card.folder)
@@ -242,7 +242,7 @@ class CheckpointsController(QObject):
     # -- warm start -------------------------------------------------------------------------
 
     def warm_start_selected(self) -> None:
-        """Fill the form so that a new run begins with the selected weights."""
+        """Fill the training form so that a new run starts from the selected checkpoint's weights."""
         card = self.model.selected
         if card is not None:
             self._session.turn_to_training()
@@ -253,7 +253,7 @@ class CheckpointsController(QObject):
     # -- import -----------------------------------------------------------------------------
 
     def import_folder(self, folder: Path) -> None:
-        """Copy, verify and register a checkpoint folder; the copy is then selected."""
+        """Copy a checkpoint folder into the home, verify it, add it to the list and select it."""
         work = in_thread(import_checkpoint, folder, self._bridge.home)
         self._bridge.spawn(work, title=tr("The checkpoint was not imported"), then=self._on_imported)
 
@@ -272,7 +272,10 @@ class CheckpointsController(QObject):
     # -- following runs ---------------------------------------------------------------------
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
-        """Select a new checkpoint only if the run's newest was selected: another choice is kept."""
+        """Add a checkpoint that a run has just saved, and verify it in a thread.
+
+        It becomes the selected one only if the run's newest checkpoint, or none, was selected before.
+        """
         if isinstance(event, records.CheckpointRecord):
             run = self._bridge.service.runs[run_id]
             self.model.drop_missing(run_id)

@@ -1,4 +1,4 @@
-"""The checkpoint browser, and the page Use trained: the checkpoint and its mode of choosing actions."""
+"""Checkpoint list, and the page *Use trained* with the selected checkpoint and its mode of choosing actions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _MODES = {
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
 ROW_HEIGHT, HEADING = 48, 24
-"""Pixels of a card, and of the heading above the first card of a task and algorithm."""
+"""Heights in pixels of a row, and of the heading above the first row of a task and algorithm."""
 LEAST_SPARK = 16
 SPARK_WIDTH = 44
 THUMB = QRect(12, 6, 40, 36)
-"""Rectangle of the picture in a row; a click on it deploys the checkpoint."""
+"""Rectangle of the thumbnail in a row of the list; a click on it deploys the checkpoint."""
 _TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -103,11 +103,11 @@ class CheckpointsDock(Dock):
         self._on_selection()
 
     def recolor(self) -> None:
-        """Repaint the pictures in the current colours of the game's screen."""
+        """Repaint the thumbnails in the chosen colours of the Game Boy screen."""
         self.list.viewport().update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Deploy a checkpoint when its picture is clicked."""
+        """Deploy a checkpoint when its thumbnail is clicked."""
         if event.type() == QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
             place = event.position().toPoint()
             index = self.list.indexAt(place)
@@ -121,7 +121,7 @@ class CheckpointsDock(Dock):
         return super().eventFilter(watched, event)
 
     def _arrange(self, *_: object) -> None:
-        """Hide the cards of other runs if asked to; show each group's heading once."""
+        """Hide the checkpoints of other runs if the user asked for that; show each group's heading once."""
         heads, before = set(), None
         for row, card in enumerate(self._model.cards):
             is_hidden = not self._model.shows(card)
@@ -140,7 +140,7 @@ class CheckpointsDock(Dock):
         self.list.scheduleDelayedItemsLayout()
 
     def _on_current(self, index: QModelIndex) -> None:
-        """Select the card of the row that was clicked."""
+        """Select the checkpoint of the row that became the list's current one."""
         if index.isValid():
             self._model.select(index.data(Qt.ItemDataRole.UserRole).folder)
 
@@ -152,7 +152,10 @@ class CheckpointsDock(Dock):
 
 
 class TrainedPage(QWidget):
-    """Page *Use trained*; keeps its choices while Train new is on show."""
+    """Page *Use trained*: shows the checkpoint to deploy and lets the user choose the mode of choosing actions.
+
+    Its choices stay while the page *Train new* is visible in its place.
+    """
 
     def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
         super().__init__()
@@ -196,7 +199,7 @@ class TrainedPage(QWidget):
         self._tell_mode()
 
     def _tell_mode(self) -> None:
-        """Explain the chosen mode, and say when the playing agent was deployed with another."""
+        """Explain the chosen mode, and add that it applies from the next Deploy on if another one is playing."""
         words, request = tr(_MODES[self._playing.policy_mode][1]), self._playing.request
         plays = self._playing.is_active and request is not None and request.mode in _MODES
         if plays and request is not None and request.mode != self._playing.policy_mode:
@@ -227,7 +230,7 @@ class TrainedPage(QWidget):
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """Card: thumbnail, steps and run, success and integrity at the right; a star for a run's best."""
+    """List row of a checkpoint: thumbnail, steps and run, success rate and integrity; a star marks a run's best."""
 
     def __init__(
         self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
@@ -235,13 +238,13 @@ class _CardDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._model, self._run_label, self._palette = model, run_label, palette
         self.heads: set[int] = set()
-        """Rows with a heading: the first visible one of each task and algorithm."""
+        """Rows that show a heading above: the first visible row of each task and algorithm."""
 
     def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
         return QSize(200, ROW_HEIGHT + self.heading(index.row()))
 
     def heading(self, row: int) -> int:
-        """Return the height in pixels of the heading above a row's card."""
+        """Return the height in pixels of the heading above this row; 0 when it has none."""
         return HEADING if row in self.heads else 0
 
     @guarded_item
@@ -306,7 +309,7 @@ class _CardDelegate(QStyledItemDelegate):
 
 
 def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
-    """Paint success over the run's checkpoints, and a dot at this one."""
+    """Paint a small curve of the success rates `way` of a run's checkpoints, with a dot at index `here`."""
     if len(way) < 2:
         return
     step = room.width() / (len(way) - 1)
@@ -320,7 +323,7 @@ def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -
 
 
 def _thumbnail(path: Path, palette: Palette) -> QPixmap:
-    """Return the picture in the colours of the game's screen; a null one if it cannot be read."""
+    """Return the picture file in the colours of the Game Boy screen; a null pixmap if it cannot be read."""
     key = f"{path} {palette.table.tobytes().hex()}"
     found = QPixmap()
     if not QPixmapCache.find(key, found):
@@ -331,7 +334,7 @@ def _thumbnail(path: Path, palette: Palette) -> QPixmap:
 
 
 def _tinted(image: QImage, palette: Palette) -> QImage:
-    """Return the four greys of a Game Boy in the palette's colours; other pictures as they are."""
+    """Return an image of a Game Boy's four greys in the palette's colours; any other image unchanged."""
     if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
         return image
     step = 255 / (len(palette.table) - 1)
@@ -343,7 +346,7 @@ def _tinted(image: QImage, palette: Palette) -> QImage:
 
 
 def _inside(room: QRect, size: QSize) -> QRect:
-    """Return the largest rectangle in the middle of `room` with the proportions of `size`."""
+    """Return the largest rectangle of the proportions of `size` that fits in `room`, centred."""
     place = QRect(room.topLeft(), size.scaled(room.size(), Qt.AspectRatioMode.KeepAspectRatio))
     place.moveCenter(room.center())
     return place

@@ -1,4 +1,4 @@
-"""Curves: the telemetry dock and the Curves tab, saved views, reports, export to and import from other dashboards."""
+"""Curves of runs: telemetry dock, Curves tab, saved views, reports, export and import of other tools' logs."""
 
 from __future__ import annotations
 

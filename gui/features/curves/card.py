@@ -1,4 +1,4 @@
-"""One plot: a header with its title and values over a canvas of curves, drawn from the model."""
+"""Plot card: a header with the plot's title and current values, above a canvas with its curves."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
 UNMEASURED = "No run on show measures this"
 LONGEST = 36
-"""Most letters of a name beside the crosshair."""
+"""Most characters of a run's name beside the crosshair."""
 ROOM_A_VALUE = 96
-"""Header pixels for one line's name and value; a narrower share shows names only."""
+"""Header width in pixels per line of the plot, below which names are shown without values."""
 NEAR_ALERT = 0.01
-"""Share of the x axis within which the crosshair names an alert."""
+"""Distance from the crosshair, as a share of the x axis, within which an alert is named."""
 MOST_NAMED = 8
 """Most runs named beside the title in an exported picture."""
 WIDEST_TITLE = 0.6
-"""Share of the header that a long title may take from the values."""
+"""Largest share of the header's width for the title; the values get the rest."""
 PLOT_MIME = "application/x-dmglab-plot"
 
 STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
@@ -55,12 +55,12 @@ STEPS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, 
 
 class PlotCard(QWidget):
     hovered = Signal(object)
-    """x under the pointer, None after it left."""
+    """x value under the pointer; None after the pointer left the plot."""
     zoomed = Signal(float, float)
     maximise_wanted = Signal()
     menu_wanted = Signal(QPoint)
     dropped = Signal(str)
-    """Another plot, by its metric, was dropped on this one."""
+    """Metric of another plot that was dragged and dropped onto this one."""
     focused = Signal()
     stepped = Signal(int, int)  # plots across and down, by an arrow key
 
@@ -69,14 +69,14 @@ class PlotCard(QWidget):
         self.spec, self.model = spec, model
         self.log_y = False
         self.can_move = False
-        """True if a drag of its title moves the card to another place."""
+        """True if the user may drag the title to move the plot."""
         self.redraws = 0
         self._scenes = CardScenes(spec, model)
         self._drawn: object = None
         self._pending: tuple[object, Scene] | None = None
-        """A scene of many curves that is being painted in slices, and its key."""
+        """Key of the state on show, and its scene, while that is painted in several calls; else None."""
         self._begun: object = None
-        """Key of the last attempt; `_shown_range` is that attempt's range of x."""
+        """Key of the state that the last `redraw` began to draw; `_shown_range` is its range of x."""
         self._shown_range = (0.0, 1.0)
         self._hover: float | None = None
         self._press: QPoint | None = None
@@ -118,7 +118,7 @@ class PlotCard(QWidget):
         return self._scenes.lines
 
     def show_spec(self, spec: PlotSpec) -> None:
-        """Replace the lines: another run has other tasks."""
+        """Replace the plot's list of metrics, for example when another run has other tasks."""
         if spec != self.spec:
             self.spec = spec
             self._scenes.show_spec(spec)
@@ -129,7 +129,7 @@ class PlotCard(QWidget):
         return any(metric in measured for metric, _ in self.spec.lines)
 
     def set_file_size(self, width: int, height: int) -> None:
-        """Lay out a card that is on no page, at a file's size."""
+        """Resize a card that is not in a window, for painting it into a file of `width` x `height` pixels."""
         self.resize(width, height)
         self._column.activate()
         # Qt lays out only the visible page of a stack.
@@ -159,7 +159,10 @@ class PlotCard(QWidget):
         return model.state_shown(), view, model.waits.get(model.focus), size
 
     def redraw(self, deadline: float = math.inf) -> bool:
-        """Draw the model's current state. Returns False when time ran out; the next call continues."""
+        """Draw the current records of the runs on show.
+
+        Return False when `deadline`, a time of `time.perf_counter`, passed before the end; the next call continues.
+        """
         key = self._key()
         if self._pending is None or self._pending[0] != key:
             self._pending = None
@@ -185,7 +188,7 @@ class PlotCard(QWidget):
         return True
 
     def give_up(self) -> None:
-        """Show that the plot cannot be drawn, until something about it changes."""
+        """Show a placeholder after an error in drawing, until the plot's data or size change."""
         self._drawn, self._pending = self._key(), None
         self._empty.setText(tr(PLACEHOLDER))
         self._stack.setCurrentWidget(self._empty)
@@ -204,7 +207,10 @@ class PlotCard(QWidget):
     # -- values and crosshair ---------------------------------------------------------------
 
     def set_hover(self, x: float | None, *, tell: bool = False) -> None:
-        """Put the crosshair at x; with `tell`, name x and every run's value beside it."""
+        """Put the crosshair at x, or remove it for None.
+
+        With `tell`, list each run's value beside it.
+        """
         if x is None and self._hover is None:
             return
         self._hover = x
@@ -243,7 +249,7 @@ class PlotCard(QWidget):
         )
 
     def _ended_before(self, x: float) -> list[tuple[QColor, str]]:
-        """Return (colour, text) with the last value of each of several runs that end before x."""
+        """Return (colour, text) for each run that ended before x, with its last value; empty for a plot of one run."""
         lines, found = self._lines, []
         _, metric, line = lines.shown_lines()[0]
         for run in lines.runs if len(lines.runs) > 1 else ():
@@ -262,11 +268,11 @@ class PlotCard(QWidget):
         return f"{x:,.0f}"
 
     def readout(self) -> dict[str, float]:
-        """Return the value by line name at the crosshair, else the newest; of the first run on show."""
+        """Return the first run's values by line name, at the crosshair or else the newest ones."""
         return {name: value for _, name, value in self._measured()}
 
     def _measured(self) -> list[tuple[int, str, float]]:
-        """Return (index of the line in the plot, name, value) of each value in `readout`."""
+        """Return (index of the line in the plot, line name, value) for each value of `readout`."""
         runs = self._lines.runs
         found = [
             (place, name, self._lines.value_at(runs[0], metric, self._hover))
@@ -310,13 +316,13 @@ class PlotCard(QWidget):
         self.values.setText("&nbsp; ".join(parts))
 
     def recolor(self) -> None:
-        """Redraw in the colours of the new theme at the next tick."""
+        """Mark the plot for a redraw in the colours of the new theme."""
         self.canvas.update()
 
     # -- files ------------------------------------------------------------------------------
 
     def legend(self) -> list[tuple[QColor, str]]:
-        """Return (colour, name) of the runs on show, as many as a file has room for."""
+        """Return (colour, name) of the first MOST_NAMED runs of the plot, for an exported picture."""
         runs = self._lines.runs
         return [
             (self._scenes.color_of(index, 0), self.model.label(run.run_id))
@@ -324,7 +330,7 @@ class PlotCard(QWidget):
         ]
 
     def to_csv(self) -> str:
-        """Return every point of every run on show as CSV, not only the drawn ones."""
+        """Return every point of the plot's curves as CSV, including points that are not drawn."""
         return self._lines.to_csv()
 
     # -- keys and the mouse on the card -----------------------------------------------------
@@ -340,7 +346,7 @@ class PlotCard(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint a bar before the title while the card has the keyboard focus."""
+        """Paint a bar beside the title while the card has the keyboard focus."""
         if self.hasFocus():
             with QPainter(self) as painter:
                 painter.fillRect(5, 6, 3, self._title.height() - 3, QColor(theme.current().accent))
@@ -387,7 +393,7 @@ class PlotCard(QWidget):
 
 
 def _colored(words: str, color: str) -> str:
-    """Return rich text in a colour, without line breaks."""
+    """Return rich text (HTML) that shows `words` in `color`, without line breaks."""
     return f'<span style="color:{color}">{words.replace(" ", "&nbsp;")}</span>'
 
 

@@ -1,4 +1,4 @@
-"""The scene of a plot's card: ranges, coloured lines and marks, built from the model."""
+"""Contents of a plot card's canvas: axis ranges, coloured curves and marks, built from the runs on show."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gui.state.telemetry import TelemetryModel
 RAW_ALPHA = 70
 BAND_ALPHA = 46
 MARK_GAP = 48
-"""Least pixels between two vertical lines of checkpoints."""
+"""Least distance in pixels between two of the vertical lines that mark checkpoints."""
 
 
 class CardScenes:
-    """Builder of one plot's scenes; parts that did not change are the same objects in the next scene."""
+    """Builder of one plot's successive `Scene` objects; unchanged curves are reused and not repainted."""
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
@@ -34,11 +34,11 @@ class CardScenes:
         self.spec, self.lines = spec, PlotLines(spec, self.model)
 
     def forget(self) -> None:
-        """Forget the parts of earlier scenes."""
+        """Discard the cached curves of earlier scenes."""
         self._made.clear()
 
     def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, *, log_y: bool) -> Scene:
-        """Make the scene of `runs`, whose lines are computed, `width` pixels wide."""
+        """Return the scene for a canvas `width` pixels wide; `lines` must have computed the curves of `runs`."""
         dots = self._dots(runs)
         new = self.lines.y_range([dot.y for dot in dots], log=log_y)
         is_followed = self.model.x_range is None and not log_y
@@ -57,7 +57,7 @@ class CardScenes:
         )
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
-        """Return the chosen range; else the whole one, with spare room so that not every record rescales it."""
+        """Return the x range chosen by the user, else the range of all records plus room for new ones."""
         if self.model.x_range is not None:
             return self.model.x_range
         low = self.lines.first_x(runs)
@@ -68,19 +68,19 @@ class CardScenes:
         return low, low + self._high
 
     def color_of(self, run: int, line: int) -> QColor:
-        """Return a line's colour: by line while one run is on show, by run while several are."""
+        """Return the colour of a line: different for each line of a single run, else for each run."""
         run_id = self.lines.runs[run].run_id
         if self.lines.is_alone:
             return theme.curve_color(self._slot_alone(run_id, line))
         return theme.curve_color(self.model.slots.get(run_id, run))
 
     def _slot_alone(self, run_id: str, line: int) -> int:
-        """Return the colour number of a line of the only run; the first line has the colour chosen for the run."""
+        """Return the colour number of a line of the plot's only run; the run's chosen colour is for its first line."""
         chosen = self.model.chosen_slots.get(run_id)
         return line if line or chosen is None else chosen
 
     def _curves(self) -> tuple[Curve, ...]:
-        """Return the lines in their colours; the same objects while nothing about them changed."""
+        """Return the plot's lines as coloured curves, reusing the objects of lines that did not change."""
         runs = len(self.lines.runs)
         look = (self.lines.is_alone, runs <= MOST_WHOLE, theme.current().name)
         if look != self._made_as or len(self._made) > 2 * runs:
@@ -119,7 +119,7 @@ class CardScenes:
         )
 
     def _bands(self) -> tuple[Band, ...]:
-        """Return the band of each group of seeds, below its mean."""
+        """Return, for each group of runs that differ only in their seed, the band around its mean curve."""
         lines = [line for lines in self.lines.by_run for line in lines if line.band is not None]
         made = []
         for line in lines:
@@ -130,7 +130,7 @@ class CardScenes:
         return tuple(made)
 
     def _dots(self, runs: list[Entry]) -> tuple[Dots, ...]:
-        """Return greedy validations as dots; none unless the x axis counts environment steps."""
+        """Return the success rates of greedy validations as dots; empty unless x counts environment steps."""
         if not self.spec.evals or self.model.x_axis != "env_steps":
             return ()
         made = []
@@ -152,7 +152,7 @@ class CardScenes:
         return tuple(dots for dots in made if len(dots.x))
 
     def _rules(self, run: Entry, x_range: tuple[float, float], width: int) -> tuple[Rules, ...]:
-        """Return vertical lines: where the focus was resumed (dashed), some of its checkpoints (dotted), its alerts."""
+        """Return vertical lines of the run: resumes (dashed), some checkpoints (dotted) and alerts (solid)."""
         if self.model.x_axis != "env_steps":
             return ()
         colors = theme.current()
@@ -168,12 +168,12 @@ class CardScenes:
 
 
 def eval_color() -> QColor:
-    """Return the colour of greedy validations while one run is on show."""
+    """Return the colour of the dots of greedy validations in a plot of one run."""
     return theme.curve_color(1)
 
 
 def thinned(places: list[float], gap: float) -> Array:
-    """Return the newest place, and of the older ones those at least `gap` before the next kept one."""
+    """Return positions, ascending, at least `gap` apart; the newest position is always kept."""
     kept: list[float] = []
     for place in sorted(places, reverse=True):
         if not kept or kept[-1] - place >= gap:

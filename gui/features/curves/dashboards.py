@@ -1,6 +1,6 @@
-"""Other dashboards: TensorBoard in the user's own browser, W&B's offline files.
+"""Export to other dashboards: TensorBoard in the user's browser, offline files of Weights & Biases (W&B).
 
-Nothing is embedded or fetched, and nothing leaves this computer; the server ends with the app.
+Nothing is uploaded or downloaded; the TensorBoard server ends with the app.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.service import Imported, Job, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
-"""Longest wait for TensorBoard to listen, and seconds between two tries; a browser would not wait."""
+"""Seconds to wait until TensorBoard listens before opening the browser, and seconds between two tries."""
 MOST_TOLD = 3
-"""Most incompletely imported runs that a message names."""
+"""Most names of incompletely imported runs in one message."""
 
 
 def free_port() -> int:
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 async def answers(port: int) -> bool:
-    """Return whether a server listens at `port` before LISTEN_S is over."""
+    """Wait until a server listens at local `port`; return False if none does within LISTEN_S."""
     for _ in range(round(LISTEN_S / LOOK_S)):
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -57,7 +57,7 @@ class Dashboards(QObject):
         self._server: Job | None = None
 
     def open_tensorboard(self) -> None:
-        """Export the run in focus and open it in TensorBoard; without TensorBoard say where the files are."""
+        """Open the run in focus in TensorBoard; if that is not installed, show the folder of exported files."""
         folder = self._bridge.home.run(self._telemetry.focus).root
         argv = [sys.executable, "-m", "trainer_core.formats.tensorboard", str(folder)]
         self._bridge.spawn(
@@ -90,7 +90,7 @@ class Dashboards(QObject):
         )
 
     def export_wandb(self) -> None:
-        """Write the run in focus as W&B's offline files; as JSON where W&B's client is missing."""
+        """Export the run in focus as an offline W&B run, or as JSON if the wandb package is not installed."""
         run = self._bridge.home.run(self._telemetry.focus).root
         has_client = importlib.util.find_spec("wandb") is not None
         module = "wandb_offline" if has_client else "wandb_history"
@@ -112,7 +112,7 @@ class Dashboards(QObject):
         )
 
     def import_curves(self, path: Path) -> None:
-        """Import another tool's logs as runs and show their curves."""
+        """Import the logs of another training tool at `path` as runs and show their curves."""
         self._bridge.spawn(
             in_thread(import_curves, path, self._bridge.home),
             title=tr("The curves were not imported"),
@@ -141,7 +141,7 @@ class Dashboards(QObject):
             self._bridge.problem.emit(tr("TensorBoard"), reason)
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the TensorBoard server."""
         if self._server is not None:
             self._server.cancel()
             self._server = None

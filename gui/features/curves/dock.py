@@ -1,4 +1,4 @@
-"""The telemetry dock: tabs of plots of the run in focus and the pinned ones, and run info."""
+"""Telemetry dock: tabs with plots of the run in focus and of pinned runs, and a tab with information on the run."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from gui.state.telemetry import TelemetryModel
 
 CLOCK_MS = 250
 MAKE_S = 0.01
-"""Most seconds of one turn spent on making plots of metrics that the table lacks."""
+"""Most seconds of one event loop turn spent on creating plots of metrics outside the built-in table."""
 MOST_MAIN = 6
-"""Most plots on the Overview of a run that measures nothing in the Overview's table."""
+"""Most plots on the Overview page of a run that has none of the Overview's built-in metrics."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
-"""Most runs named under the plots, and in their tooltip; most letters of a name."""
+"""Most runs named under the plots, and in the tooltip there; most characters of a name."""
 MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
-"""Dashes as text, in the order of theme.DASHES."""
+"""The line dashes of `theme.DASHES` as text, in the same order."""
 
 
 class OwnPage(QWidget):
-    """Tab for runs of one kind, hidden for all others."""
+    """Base class of a tab that is only visible for runs of one kind."""
 
     @property
     def is_wanted(self) -> bool:
-        """True while the run in focus has something to show here."""
+        """True while the run in focus has data for this tab."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Show the newest records."""
+        """Show the newest records of the run in focus."""
         raise NotImplementedError
 
 
@@ -72,7 +72,7 @@ class TelemetryDock(Dock):
         self._own_pages: list[OwnPage] = []
         self.more = CurvePage()
         self._further: list[PlotCard] = []
-        """Plots of metrics without a row in the table: on the page More, or on the Overview."""
+        """Plots of metrics outside the built-in table; they are on the page More or on the Overview."""
         self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
         column = QVBoxLayout(body)
@@ -94,7 +94,7 @@ class TelemetryDock(Dock):
         self._on_shown()
 
     def _add_pages(self, gauges: GaugesController) -> None:
-        """Add a tab for each group of the table of plots; some show more than curves."""
+        """Add a tab with its plots for each group of built-in metrics; two tabs also get charts of other kinds."""
         self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
         self.gauges = Gauges()
@@ -116,7 +116,7 @@ class TelemetryDock(Dock):
             page.cards[-1].show_axis()
 
     def add_own_page(self, page: OwnPage, title: str) -> None:
-        """Give runs of one kind a tab of their own, hidden for all others."""
+        """Add a tab that is only visible for runs of one kind."""
         self._own_pages.append(page)
         self.tabs.setTabVisible(self.tabs.insertTab(self.tabs.indexOf(self.more), page, title), page.is_wanted)
 
@@ -172,7 +172,7 @@ class TelemetryDock(Dock):
         self._on_legend()
 
     def _on_metrics(self) -> None:
-        """Show plots of the metrics that the runs on show measure; the whole table's while that is unknown."""
+        """Show the plots of all metrics of the runs on show; every built-in plot while no metric is known yet."""
         runs = [self.model.runs[name] for name in self.model.shown() if name in self.model.runs]
         measured = {name: True for run in runs for name in run.table.names}
         further = further_specs(measured)
@@ -197,7 +197,11 @@ class TelemetryDock(Dock):
         self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
 
     def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
-        """Move the first own plots of a run to the Overview if it measures none of the Overview's table."""
+        """Move the plots `further` between the page More and the Overview.
+
+        The first MOST_MAIN of them are on the Overview if no built-in plot of the Overview shows a metric in
+        `measured`.
+        """
         overview = self.pages[0]
         of_table = [card for card in overview.cards if card not in self._further]
         is_foreign = not any(card.shows_any(measured) for card in of_table)

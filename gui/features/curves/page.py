@@ -1,4 +1,4 @@
-"""Pages of plots: redrawn in turn under one shared crosshair; sections, keyboard, menu, shared controls."""
+"""Pages of plots: redrawing in turn with one shared crosshair; sections, keyboard, context menu, controls."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from gui.state.metric_series import X_AXES
 from gui.state.telemetry import TelemetryModel
 
 PLOT_HZ = 4
-"""Most redraws of each visible plot per second; one plot a tick, in turn."""
+"""Most redraws per second of each visible plot; each timer tick redraws one plot."""
 BUDGET_S = 0.012
-"""Most seconds of computing in one tick; a plot of many runs takes several ticks."""
+"""Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
 IDLE_MS, BUSY_MS = 250, 15
 PLOT_MENU = (
     "plotMaximise",
@@ -54,16 +54,16 @@ CARD_HEIGHT = 156
 """Height of a small plot in pixels."""
 SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
 NARROW_ROW = 320
-"""Width of a row of controls below which its label is hidden."""
+"""Width in pixels of a row of controls below which the slider's label is hidden."""
 
 
 class PlotBoard(QObject):
-    """The cards of one view; redraws the visible stale ones in turn."""
+    """Redraws the plot cards of one view: a timer draws one visible outdated card at a time."""
 
     def __init__(
         self, model: TelemetryModel, choices: PlotChoices, parent: QObject, wanted: Callable[[], list[PlotCard]]
     ) -> None:
-        """Take `wanted`, which returns the cards on the page in front."""
+        """Start the timer; `wanted` returns the cards of the page that is visible now."""
         super().__init__(parent)
         self._model, self._choices, self._wanted = model, choices, wanted
         self.cards: dict[str, PlotCard] = {}
@@ -75,7 +75,10 @@ class PlotBoard(QObject):
         choices.changed.connect(self._on_choices)
 
     def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
-        """Return a new card that is redrawn in turn; `key` distinguishes a plot's second card."""
+        """Return a new card that the timer redraws.
+
+        `key` is its key in `cards`, the metric by default; a second plot of the same metric needs another key.
+        """
         card = PlotCard(spec, self._model)
         card.log_y = self._choices.is_log(spec.metric)
         card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
@@ -87,7 +90,7 @@ class PlotBoard(QObject):
         return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
 
     def tick(self) -> None:
-        """Redraw the next visible stale plot, as far as time allows."""
+        """Redraw the next visible plot whose data changed, within BUDGET_S seconds."""
         if self._theme is not theme.current():  # in this turn the whole window has to be repainted
             self._theme = theme.current()
             self._timer.setInterval(BUSY_MS)
@@ -118,7 +121,7 @@ class PlotBoard(QObject):
 
 
 class PlotKeys(QObject):
-    """Focus and selection of plots: commands are about the focused or clicked one."""
+    """Keyboard focus and selection among plots: commands act on the focused or clicked plot."""
 
     def __init__(self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]) -> None:
         super().__init__(scroll)
@@ -126,7 +129,7 @@ class PlotKeys(QObject):
         self._known: set[PlotCard] = set()
 
     def settle(self) -> None:
-        """Make dozens of plots one stop of Tab: the chosen plot, else the first."""
+        """Let the Tab key stop at only one of the plots: the selected one, else the first."""
         cards = self._cards()
         chosen = [card for card in cards if card.spec.metric == self._choices.current]
         for card in cards:
@@ -144,7 +147,7 @@ class PlotKeys(QObject):
         self.settle()
 
     def _step(self, card: PlotCard, across: int, down: int) -> None:
-        """Move the focus to the plot beside, in the order of the page, or to the nearest one above or below."""
+        """Move the focus to the next or previous plot (`across`), or to the nearest above or below (`down`)."""
         cards = self._cards()
         if across:
             place = cards.index(card) + across
@@ -178,7 +181,7 @@ def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoice
 
 
 class CurvePage(QScrollArea):
-    """Scrollable page of sections of plots; `foot` is shown below all plots."""
+    """Scrollable page of sections of plots; the widget `foot` is shown below them."""
 
     def __init__(self, foot: QWidget | None = None) -> None:
         super().__init__()
@@ -204,18 +207,18 @@ class CurvePage(QScrollArea):
         self._column.addWidget(card, 1)
 
     def remove(self, card: PlotCard) -> None:
-        """Remove a card, which another page takes."""
+        """Remove a card from the page without deleting it, because another page is going to show it."""
         self.cards.remove(card)
         self._column.removeWidget(card)
 
     def is_empty(self) -> bool:
-        """Return whether every plot is hidden."""
+        """Return whether all plots of the page are hidden."""
         return all(card.isHidden() for card in self.cards)
 
 
 class PlotSection(QWidget):
     toggled = Signal()
-    """A click asks to close or open the section."""
+    """The user clicked the heading to fold or unfold the section."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -244,7 +247,7 @@ class PlotSection(QWidget):
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:
-        """Show the number of plots; hide the section without any."""
+        """Show in the heading whether the section is folded and the number of its plots; hide an empty section."""
         self.toggle.setIcon(icon("right" if is_folded else "down", "muted"))
         self.toggle.setAccessibleDescription(tr("closed") if is_folded else tr("open"))
         self._note.setText(str(count) if is_folded else "")
@@ -269,10 +272,10 @@ class PlotSection(QWidget):
 
 
 class CurveControls(QWidget):
-    """Row of controls; every such row shows the same state."""
+    """Row of controls for axis and smoothing; all rows show the state of the same model."""
 
     def __init__(self, model: TelemetryModel, actions: ActionRegistry, prefix: str = "") -> None:
-        """Build the row; `prefix` keeps its objectNames apart from another row's."""
+        """Build the row; `prefix` makes the objectNames of its widgets unique."""
         super().__init__()
         self._model = model
         row = QHBoxLayout(self)
@@ -306,7 +309,7 @@ class CurveControls(QWidget):
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the slider's label in a narrow row; the tooltip has it too."""
+        """Hide the slider's label when the row is narrow; the slider's tooltip has the same text."""
         super().resizeEvent(event)
         self._words.setVisible(self.width() >= NARROW_ROW)
 

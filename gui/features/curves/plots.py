@@ -1,4 +1,4 @@
-"""The table of plots, the user's arrangement of them, and the commands about one plot."""
+"""Table of plots, the user's arrangement of the plots, and commands on one plot."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.metric_names import METRICS, Metric, metric
 
 PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
-"""Title of a page by the group of its metrics, in their order."""
+"""Title of each page by its group of metrics, in the order of the tabs."""
 TASKS = "Tasks"
-"""Section of a run of several tasks: each metric's plot has a line per task."""
+"""Section for a run of several tasks: the plot of each metric has one line per task."""
 MORE = "More"
-"""Page of scalars without a row in the table: another trainer's."""
+"""Page of metrics outside the built-in table, from other trainers."""
 WITH_EVALS = "success_rate"
-"""The plot in which validation results are marked as points."""
+"""Metric whose plot also shows validation results as dots."""
 PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
-"""Saved properties of the arrangement, each a list of metrics; `folded` a list of group names."""
+"""Names of the saved lists of `PlotChoices`; each holds metrics, except `folded`, which holds groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlotSpec:
-    """Content of one plot: the metric it is named after, and lines as (metric, short name)."""
+    """Description of one plot: the metric that names it, and its lines as (metric, short name)."""
 
     metric: str
     title: str
     lines: tuple[tuple[str, str], ...]
     help: str = ""
     evals: bool = False
-    """Also mark validation results, as points."""
+    """True if validation results are drawn as dots."""
     is_share: bool = False
-    """The values lie between 0 and 1."""
+    """True if the values lie between 0 and 1."""
     is_fixed: bool = False
-    """The axis is from 0 to 1 however small the values; shares of steps are always small."""
+    """True if the y axis is always 0 to 1, even where all values are small."""
     group: str = "other"
 
 
 def spec_of(row: Metric) -> PlotSpec:
-    """Return the plot named after a metric, with the metrics drawn beside it."""
+    """Return the plot of a metric, including the related metrics that are drawn in the same plot."""
     rows = (row, *(other for other in METRICS if other.beside == row.name))
     return PlotSpec(
         metric=row.name,
@@ -62,7 +62,7 @@ def spec_of(row: Metric) -> PlotSpec:
 
 
 def page_specs(group: str) -> tuple[PlotSpec, ...]:
-    """Return the plots of a page, in the table's order."""
+    """Return the plots of a page, given by its group of metrics, in the table's order."""
     return tuple(spec_of(row) for row in METRICS if row.group == group and not row.beside)
 
 
@@ -72,9 +72,9 @@ def every_spec() -> list[PlotSpec]:
 
 
 def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
-    """Return the plot named after a metric, or a plot of that metric alone.
+    """Return the plot that the metric `name` names, else a plot of only that metric.
 
-    `measured` are all scalars there are: some plots have one line per task.
+    `measured` are the names of all metrics of the runs: plots with one line per task are built from them.
     """
     for spec in (*every_spec(), *further_specs(measured)):
         if spec.metric == name:
@@ -83,7 +83,7 @@ def spec_by_name(name: str, measured: Iterable[str] = ()) -> PlotSpec:
 
 
 def further_specs(names: Iterable[str]) -> list[PlotSpec]:
-    """Return the plots for those of `names` that no page has; a metric of several tasks is one plot."""
+    """Return plots for the metrics of `names` outside the built-in table; a metric of several tasks is one plot."""
     known = {row.name for row in METRICS}
     rows = [metric(name) for name in names if name not in known]
     by_task: dict[str, list[Metric]] = {}
@@ -97,7 +97,10 @@ def further_specs(names: Iterable[str]) -> list[PlotSpec]:
 
 
 def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
-    """Return one plot of a metric of several tasks, labelled by the last part of the task's id if those differ."""
+    """Return one plot of metric `row` with a line for each of `of_tasks`, the same metric of single tasks.
+
+    A line's label is the last part of the task id where that is unique, else the whole id.
+    """
     last = [found.label.rpartition("/")[2] for found in of_tasks]
     labels = last if len(set(last)) == len(last) else [found.label for found in of_tasks]
     lines = ((found.name, name) for found, name in zip(of_tasks, labels, strict=True))
@@ -105,20 +108,20 @@ def _by_task(row: Metric, of_tasks: list[Metric]) -> PlotSpec:
 
 
 class PlotChoices(QObject):
-    """The user's arrangement of plots, by the metric each is named after; kept between starts."""
+    """The user's order, folding, hiding and scales of plots, saved in the settings; a plot is known by its metric."""
 
     changed = Signal()
     spoken_of = Signal()
-    """Another plot became the target of commands."""
+    """Commands on one plot now act on another plot."""
     maximised = Signal(str)
-    """Metric of the plot that fills the page; empty for all of them again."""
+    """Metric of the plot that fills the page; empty when all plots are shown again."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
         self._parts = {name: self._read(name) for name in PARTS}
         self.current = ""
-        """Metric of the plot that commands are about: the one whose menu was opened, or that fills the page."""
+        """Metric of the plot that commands act on: the one focused, clicked, or maximised last."""
         self.is_maximised = False
 
     def _read(self, name: str) -> list[str]:
@@ -134,13 +137,16 @@ class PlotChoices(QObject):
         self._keep(part, kept if name in self._parts[part] else [*kept, name])
 
     def ordered(self, metrics: list[str]) -> list[str]:
-        """Return these plots in the user's order; those never moved stay where the table has them."""
+        """Return `metrics` in the order chosen by the user; metrics never moved keep their place."""
         wanted = [name for name in self._parts["order"] if name in metrics]
         moved, known = iter(wanted), set(wanted)
         return [next(moved) if name in known else name for name in metrics]
 
     def move(self, metric: str, before: str, metrics: list[str]) -> None:
-        """Put a plot before another one, or after it if it came from the left."""
+        """Move a plot to the place of the plot `before`.
+
+        `metrics` are all plots of the section in their order.
+        """
         order = self.ordered(metrics)
         if metric == before or metric not in order or before not in order:
             return
@@ -169,14 +175,14 @@ class PlotChoices(QObject):
 
     @property
     def pinned(self) -> tuple[str, ...]:
-        """Plots above all groups, the first pinned first."""
+        """Metrics of the plots shown above all groups, in the order in which they were pinned."""
         return tuple(self._parts["pinned"])
 
     def toggle_pinned(self, metric: str) -> None:
         self._toggle("pinned", metric)
 
     def is_folded(self, group: str) -> bool:
-        """Return whether a group of plots is closed to its heading."""
+        """Return whether only the heading of a group of plots is visible."""
         return group in self._parts["folded"]
 
     def toggle_folded(self, group: str) -> None:
@@ -184,7 +190,7 @@ class PlotChoices(QObject):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Metrics that the user gave a plot by name."""
+        """Metrics for which the user added a plot by typing the name."""
         return tuple(self._parts["added"])
 
     def add(self, metric: str) -> None:
@@ -192,18 +198,18 @@ class PlotChoices(QObject):
             self._toggle("added", metric)
 
     def drop(self, metric: str) -> None:
-        """Remove a plot from the page: an added one is deleted, one of the table is hidden."""
+        """Remove a plot from the page: delete it if the user added it, else hide it."""
         if metric in self._parts["added"]:
             self._toggle("added", metric)
         else:
             self.set_hidden(metric, True)
 
     def reset(self) -> None:
-        """Show every plot in the table's order, with linear axes and no group closed."""
+        """Restore the default arrangement: table order, linear axes, nothing hidden, folded, pinned or added."""
         self.put_state(tuple(() for _ in PARTS), always=True)
 
     def state(self) -> tuple[tuple[str, ...], ...]:
-        """Return one tuple for each of PARTS, as `put_state` takes them."""
+        """Return the saved lists, one tuple for each name in PARTS, for `put_state`."""
         return tuple(tuple(self._parts[name]) for name in PARTS)
 
     def put_state(self, state: tuple[tuple[str, ...], ...], *, always: bool = False) -> None:
@@ -215,7 +221,7 @@ class PlotChoices(QObject):
         self.changed.emit()
 
     def speak_of(self, metric: str) -> None:
-        """Make this plot the target of commands."""
+        """Let commands on one plot act on this plot."""
         self.current = metric
         self.spoken_of.emit()
 
@@ -227,7 +233,7 @@ class PlotChoices(QObject):
 
 
 class CurvesController(QObject):
-    """Commands about the plot that `choices` has as target."""
+    """Commands on a single plot: the one that `choices.current` names."""
 
     def __init__(
         self, telemetry: TelemetryModel, choices: PlotChoices, navigation: Navigation, files: NewFiles
@@ -236,12 +242,12 @@ class CurvesController(QObject):
         self._telemetry, self.choices = telemetry, choices
         self._navigation, self._files = navigation, files
         self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
-        """Set by the view: returns a plot as the bytes of a png, svg or csv file."""
+        """Function (metric, kind) that returns a plot as the bytes of a png, svg or csv file; set by the view."""
         self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
-        """Set by the view: returns (title, plots) of each group on the page."""
+        """Function that returns (title, metrics of its plots) for each visible group; set by the view."""
 
     def refusal(self) -> str:
-        """Return why there is no plot for a command; empty when there is one."""
+        """Return why a command on one plot is impossible now; empty when it is possible."""
         return "" if self.choices.current else tr("Click on a plot first")
 
     def follow_refusal(self) -> str:
@@ -258,7 +264,7 @@ class CurvesController(QObject):
         self._telemetry.set_smoothing_kind(kind)
 
     def toggle_spread(self, spread: str) -> None:
-        """Show seeds of one configuration as one curve with a band, or as a curve each again."""
+        """Show runs that differ only in their seed as a mean with a band (`spread`), or as separate curves again."""
         telemetry = self._telemetry
         telemetry.set_spread(APART if telemetry.spread == spread else spread)
 
@@ -268,7 +274,7 @@ class CurvesController(QObject):
         self._navigation.show(Place.CURVES)
 
     def maximise(self, metric: str) -> None:
-        """Fill the page of curves with one plot."""
+        """Let the plot of `metric` fill the Curves page."""
         self.choices.maximise(metric)
         self._navigation.show(Place.CURVES)
 
@@ -283,10 +289,10 @@ class CurvesController(QObject):
         self.choices.drop(self.choices.current)
 
     def file_name(self, kind: str) -> str:
-        """Return the proposed name of a plot's file."""
+        """Return the proposed file name for an export of the current plot; `kind` is png, svg or csv."""
         return f"{self.choices.current.replace('/', '_')}.{kind}"
 
     def export(self, kind: str, path: Path) -> None:
-        """Write the plot to a file; the notice of success opens its folder."""
+        """Write the current plot to `path` as `kind` (png, svg, csv) and announce it with a link to the folder."""
         content = self.draw(self.choices.current, kind)
         self._files.write(path, lambda: content, tr("Plot written"))

@@ -32,15 +32,15 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
 CSV_AXES = ("env_steps", "update", "wall_time_s")
-"""Counters that come before the metrics in a row."""
+"""Counters that are the first columns of the CSV, before the metrics."""
 CONFIG_HEAD = "config."
-"""Prefix of the columns of configuration fields."""
+"""Prefix of the column titles of configuration fields."""
 HEAD_EDGE, HEAD_GAP = 12, 10
-"""Pixels beside the header, and between two names in it."""
+"""Pixels beside the header of an exported plot, and between two names in it."""
 LEAST_TITLE = 0.4
-"""Share of the header that names of runs leave to the title."""
+"""Least share of the header of an exported plot that is left for the title beside the names of runs."""
 Table = list[tuple[str, list[str]]]
-"""(field, value by run)."""
+"""Rows of a table of runs: (field, its value for each run)."""
 _STYLE = """
 body {{ background: {window}; color: {text}; font: 14px/1.5 system-ui, sans-serif;
   margin: 32px auto; max-width: 1320px; padding: 0 24px; }}
@@ -55,7 +55,7 @@ td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
 a {{ color: {accent}; }}
 """
 MOST_BESIDE = 24
-"""Most columns of runs in a side-by-side table."""
+"""Most runs in a table with one column per run."""
 
 
 class Reports(QObject):
@@ -75,11 +75,11 @@ class Reports(QObject):
         self._curves, self._configs, self._notes = curves, configs, notes
 
     def refusal(self) -> str:
-        """Return why there are no curves to export; empty when there are."""
+        """Return why no curves can be exported now; empty when they can."""
         return "" if self._runs.compared() else tr("No run with curves is on show")
 
     def write_report(self, path: Path) -> None:
-        """Write the curves on show, with tables and notes, as one HTML file."""
+        """Write the curves on show, with tables of the runs and their notes, to one HTML file at `path`."""
         self._bridge.spawn(
             self._bridge.in_slices(self._reporting()),
             title=tr("The report was not written"),
@@ -87,7 +87,7 @@ class Reports(QObject):
         )
 
     def write_curves(self, path: Path) -> None:
-        """Write every record of every run on show as CSV, a row each."""
+        """Write all records of the runs on show as CSV to `path`, one row per record."""
         model = self._telemetry
         known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
         tables = [
@@ -97,7 +97,7 @@ class Reports(QObject):
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
-        """Write a CSV row for each of these runs, with its whole configuration."""
+        """Write a CSV table to `path` with one row per given run, including its configuration."""
         service = self._bridge.service
         runs = [service.runs[run_id] for run_id in run_ids if run_id in service.runs]
 
@@ -115,7 +115,7 @@ class Reports(QObject):
     # -- the report -------------------------------------------------------------------------
 
     def _reporting(self) -> Generator[None, None, str]:
-        """Build the report's text, one plot a step."""
+        """Return the report as HTML; yields after each plot, so that it can run in slices on the event loop."""
         model, known = self._telemetry, self._bridge.service.runs
         runs = [run for run in self._runs.on_show() if run.run_id in known]
         beside = runs[:MOST_BESIDE]
@@ -162,7 +162,7 @@ class Reports(QObject):
 
 
 def html_of(markdown: str) -> str:
-    """Return a Markdown note as the inside of an HTML page."""
+    """Convert a Markdown note to HTML without the page around it."""
     document = QTextDocument()
     document.setMarkdown(markdown, QTextDocument.MarkdownFeature.MarkdownNoHTML)
     found = re.search(r"<body[^>]*>(.*)</body>", document.toHtml(), re.DOTALL)
@@ -171,7 +171,10 @@ def html_of(markdown: str) -> str:
 
 
 def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]], notes: Mapping[str, Note]) -> str:
-    """Return a CSV table with a row a run: identity, progress, and every field of any run's configuration."""
+    """Return a CSV table with one row per run: identity, progress, notes, and all configuration fields.
+
+    `configs` and `notes` are by run id.
+    """
     fields = list(dict.fromkeys(name for run in runs for name in configs.get(run.run_id, {})))
     head = ["run_id", "name", "state", "reason", "task", "trainer", "algo", "device", "steps",
             "best", "started", "ended", "tags", "notes"]  # fmt: skip
@@ -188,7 +191,10 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
 
 
 def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
-    """Return a CSV table with a row a record of (run id, name, f64[records] by metric); gaps are empty cells."""
+    """Return a CSV table with one row per record of each run; missing values are empty cells.
+
+    A run is (id, name, f64[records] by metric).
+    """
     every = list(dict.fromkeys(metric for _, _, columns in runs for metric in columns))
     head = [*(name for name in CSV_AXES if name in every), *(n for n in every if n not in CSV_AXES)]
     rows = [["run_id", "name", *head]]
@@ -205,7 +211,7 @@ def _number_texts(values: Array) -> list[str]:
 
 
 def _time(when: float) -> str:
-    """Return a time in UTC as ISO 8601; "" for a time of zero."""
+    """Return a time, in seconds since 1970, as ISO 8601 in UTC; "" for zero."""
     return datetime.fromtimestamp(when, UTC).isoformat(timespec="seconds") if when else ""
 
 
@@ -265,23 +271,26 @@ def _paint(card: PlotCard, painter: QPainter) -> None:
 class Report:
     title: str
     made: str
-    """Time of writing, and the home."""
+    """Text with the time of writing and the home folder."""
     runs: list[str] = field(default_factory=list)
-    """Names of all runs on show, in the order of the summary's values."""
+    """Names of all runs of the report; values in the summary are in this order."""
     colors: list[str] = field(default_factory=list)
     summary: Table = field(default_factory=list)
     compared: list[str] = field(default_factory=list)
-    """Names of the runs with a column in the side-by-side tables."""
+    """Names of the runs that have a column in the tables of settings and results."""
     differences: Table = field(default_factory=list)
     outcomes: Table = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
-    """(name, HTML) of runs with notes."""
+    """(run name, note as HTML) of each run that has a note."""
     plots: list[tuple[str, list[str]]] = field(default_factory=list)
-    """(group, SVG elements)."""
+    """(group title, SVG of each plot)."""
 
 
 def to_html(report: Report, colors: Mapping[str, str]) -> str:
-    """Return the whole self-contained HTML file; `colors` by the names of `gui.kit.style_sheet`."""
+    """Return the report as one HTML file without external files.
+
+    `colors` are by field name of `gui.kit.style_sheet.Colors`.
+    """
     style = _STYLE.format_map(colors)
     parts = [
         "<!doctype html>",
@@ -305,7 +314,7 @@ def to_html(report: Report, colors: Mapping[str, str]) -> str:
 
 
 def _by_run(report: Report) -> str:
-    """Return an HTML table with a row a run, in the colour of its curves."""
+    """Return an HTML table with one row per run, marked with the colour of the run's curves."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in report.summary)
     rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
     for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):

@@ -1,4 +1,4 @@
-"""Run info, ready to copy; the load of this computer and the run's size on disk."""
+"""Information on the run in focus, ready to copy; load of this computer; size of the run's folder."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from trainer_core.wire.records import CheckpointRecord
 
 GAUGES_MS = 2000
 NOTE_HEIGHT = 160
-"""Most pixels of a run's notes before they scroll."""
+"""Height in pixels above which a run's notes get a scroll bar."""
 
 
 class GaugesController(QObject):
     gauges_read = Signal(object)
-    """A list of Gauge."""
+    """List of `Gauge`, the measured loads of this computer."""
     disk_use_read = Signal(str, object)
-    """Run id, and the bytes of its folder."""
+    """Run id, and size of its folder in bytes."""
 
     def __init__(self, bridge: Bridge, training: TrainingController, telemetry: TelemetryModel) -> None:
         super().__init__()
         self._bridge, self._training = bridge, training
         self.is_watched: Callable[[], bool] = lambda: False
-        """Returns whether the gauges are visible; set by the view that draws them."""
+        """Function that returns whether the gauges are visible now; set by the view that shows them."""
         self._is_reading = False
         self._clock = QTimer(self, interval=GAUGES_MS)
         self._clock.timeout.connect(self.read)
@@ -58,7 +58,7 @@ class GaugesController(QObject):
         self.gauges_read.emit(found)
 
     def _on_event(self, run_id: str, event: object) -> None:
-        """Measure the run's folder again after a checkpoint, which takes nearly all of it."""
+        """Measure the run's folder after each checkpoint, as checkpoints are most of its size."""
         if isinstance(event, CheckpointRecord) and run_id == self._telemetry.focus:
             self.read_disk_use(run_id)
 

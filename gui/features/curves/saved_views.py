@@ -1,4 +1,4 @@
-"""Undo and redo of view changes, and views saved under a name."""
+"""Undo and redo of changes of the view (layout, axes, runs, plots), and views saved under a name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
 
 STEP_MS = 300
-"""A drag of the smoothing slider is one change, not fifty."""
+"""Milliseconds without further change that end one undo step: a drag of a slider is one step, not fifty."""
 MOST_STEPS = 100
 Snapshot = tuple[Any, ...]
 VIEWS_KEY = "curves/views"
@@ -78,18 +78,18 @@ class ViewHistory(QObject):
             self._rest.start()
 
     def _on_mode(self, *_: object) -> None:
-        """Ignore docks that a change of mode shows or hides: they are no view change."""
+        """Exclude from undo the docks that a change of the mode shows or hides."""
         self.settle()
         QTimer.singleShot(0, self, self.forget_difference)
 
     def settle(self) -> None:
-        """Record a pending change as a step of its own now."""
+        """Record a change that is still pending as an undo step now."""
         if self._rest.isActive():
             self._rest.stop()
             self._on_rest()
 
     def forget_difference(self) -> None:
-        """Make the current view the base of the next step."""
+        """Take the current view as the base of the next undo step, discarding pending changes."""
         self._rest.stop()
         self._now = self._take()
 
@@ -131,7 +131,7 @@ class ViewHistory(QObject):
         )
 
     def _put(self, wanted: Snapshot) -> None:
-        """Restore the parts that differ, in order of dependency."""
+        """Restore a recorded view: dock layout, axes and smoothing, pinned runs, plots."""
         layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
         if layout != self._now[0]:
             self._window.restoreState(layout, LAYOUT_VERSION)
@@ -152,7 +152,7 @@ class ViewHistory(QObject):
 
 
 class View(TypedDict, total=False):
-    """Axes, smoothing, plots and runs of a saved view; an older version wrote fewer keys."""
+    """Saved view: axes, smoothing, plots and runs. Files of an older version have fewer keys."""
 
     axis: str
     smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -181,11 +181,11 @@ class SavedViews(QObject):
         return list(self._views)
 
     def __getitem__(self, name: str) -> dict[str, Any]:
-        """Return the view `name` as `put` got it; an empty one if there is none."""
+        """Return the saved view `name`; an empty dict if there is none."""
         return self._views.get(name, {})
 
     def put(self, name: str, view: dict[str, Any]) -> None:
-        """Save a view, replacing one of the same name."""
+        """Save a view under `name`, replacing an existing one."""
         kept = {other: old for other, old in self._views.items() if other != name}
         self._keep({**dict(list(kept.items())[1 - MOST_VIEWS :]), name: view})
 
@@ -213,13 +213,13 @@ class ViewsController(QObject):
         self._runs, self._navigation, self._notices = runs, navigation, notices
         self.filter_text: Callable[[], str] = str
         self.set_filter: Callable[[str], None] = lambda text: None
-        """Sets the run table's filter; set by its dock."""
+        """Function that sets the run table's filter text; set by the dock of runs."""
         self.plot_filter: Callable[[], str] = str
         self.set_plot_filter: Callable[[str], None] = lambda text: None
-        """Sets the filter of the plots; set by the page of curves."""
+        """Function that sets the filter text of the Curves tab; set by that tab."""
 
     def save(self, name: str) -> None:
-        """Save the current view under a name; does nothing if the name is empty."""
+        """Save the current view under `name`; an empty name does nothing."""
         if not (name := name.strip()):
             return
         model = self._telemetry
@@ -240,7 +240,7 @@ class ViewsController(QObject):
         )
 
     def open(self, name: str) -> None:
-        """Restore a saved view, with those of its runs that still exist."""
+        """Restore the saved view `name`; runs of it that no longer exist are left out."""
         view, model = self.views[name], self._telemetry
         if view.get("axis") in X_AXES:
             model.set_x_axis(view["axis"])
@@ -266,7 +266,7 @@ class ViewsController(QObject):
 
 
 def _plots(found: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the tuples that `PlotChoices.put_state` takes; parts that an older version lacked are empty."""
+    """Return the lists of a saved view as `PlotChoices.put_state` takes them; missing ones are empty."""
     parts = found if isinstance(found, dict) else {}
     return tuple(tuple(map(str, _list(parts.get(name)))) for name in PARTS)
 

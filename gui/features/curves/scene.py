@@ -1,6 +1,6 @@
-"""Data of one plot of the runs on show: decimated curves, and values at a place on the x axis.
+"""Data of one plot: the decimated curves of the runs on show, and their values at a place on the x axis.
 
-Only numbers, no painting. Results for a run are kept until that run or the view changes.
+No painting here. Curves of a run are cached until the run or the view changes.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
-"""Shares that never exceed this would be a flat line on an axis up to 1."""
+"""Largest value up to which a plot of shares gets a y axis shorter than 0 to 1, so that it is no flat line."""
 OUTLIERS, BULK_ROOM = 0.05, 0.25
-"""Share of the values at either end that may lie outside, and room around the others."""
+"""Share of the values at either end that may be cut off, and space added around the rest, as share of the range."""
 RAW, SMOOTH, REST = "raw", "smooth", "rest"
-"""Kinds of line: as measured; smoothed; the longest run of a group past the end of the mean."""
+"""Kinds of line: as measured; smoothed; the longest run of a group of seeds beyond the end of the mean."""
 MOST_WHOLE = 5
-"""Most runs whose lines are all drawn, told apart by colour and dashes. Of more, and of several with bands, a plot
-shows only its first line: the quantiles or causes of each run would be unreadable.
+"""Most runs of which a plot draws every line.
+
+With more runs, or several groups with bands, only the first line of each is drawn: more would be unreadable.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """Curve ready to draw. `run` and `line` count from 0 within the plot."""
+    """One drawn curve; `run` and `line` are the indices of its run and metric in the plot."""
 
     run_id: str
     metric: str
@@ -46,36 +47,34 @@ class Line:
     y: Array
     low: float
     high: float
-    """Extremes of y and of the band; inf and -inf for a line without points."""
+    """Greatest value of y and of the band; -inf for a line without points, whose `low` is inf."""
     band: tuple[Array, Array, Array] | None = None
-    """f64[places] each: x, lower and upper edge of the range of a group's runs."""
+    """(x, lower edge, upper edge), f64[points] each, of the range of a group of seeds; None for one run."""
 
 
 class PlotLines:
-    """The lines of one plot, computed run by run so that no turn of the event loop takes long."""
+    """Decimated lines of one plot, computed run by run within a deadline, so that the window stays responsive."""
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
         self._known: dict[str, tuple[object, list[Line]]] = {}
-        """By run: the state of its records when its lines were computed, and the lines."""
+        """Cached lines by run id, with the state of the run's records that they were computed from."""
         self._measured: set[str] = set()
-        """Runs that once had a point of one of the lines."""
+        """Ids of runs that have had a measurement of one of the plot's metrics."""
         self.by_run: list[list[Line]] = []
-        """The lines of each run; the same list while nothing about that run changed."""
+        """Lines of each run, in the order of `runs`; a run's list object is replaced only when the run changed."""
         self.runs: list[Entry] = []
-        """Runs of the last `find_runs`."""
+        """Runs found by the last call of `find_runs`."""
         self.is_alone = True
-        """True while at most one run or group on show has records, in any plot: its lines then have colours of their
-        own.
-        """
+        """True while at most one run or group on show has records; its lines then get different colours."""
         self.computed = 0
-        """Number of lines computed so far; a test counts them."""
+        """Number of lines computed so far, counted for a test."""
         self._view: object = None
         self._next = 0
-        """Run with which the next call continues; those before it are up to date."""
+        """Index of the run with which the next call of `compute` continues."""
 
     def find_runs(self) -> list[Entry]:
-        """Find the runs on show that have a point of any of the lines, the focus first."""
+        """Return the runs on show that have a measurement of one of the plot's metrics, the run in focus first."""
         wanted = [metric for metric, _ in self.spec.lines]
         found, measured = self.model.entries(), self._measured
         for run in found:
@@ -86,7 +85,10 @@ class PlotLines:
         return self.runs
 
     def compute(self, runs: list[Entry], low: float, high: float, columns: int, deadline: float) -> bool:
-        """Update `by_run` for this range of x. Returns False when time ran out before the end."""
+        """Compute the lines of `runs` between `low` and `high` on `columns` pixels into `by_run`.
+
+        Return False when `deadline`, a time of `time.perf_counter`, passed before the end; the next call continues.
+        """
         model = self.model
         smoothing = (model.smoothing, model.smoothing_kind)
         view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone)
@@ -113,7 +115,7 @@ class PlotLines:
         return True
 
     def shown_lines(self) -> list[tuple[int, str, str]]:
-        """Return (index, metric, name) of the lines that are drawn."""
+        """Return (index, metric, name) of each of the plot's lines that is drawn."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
         if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
@@ -121,7 +123,7 @@ class PlotLines:
         return [line for line in every if line[1] == self.spec.metric] or every
 
     def _layers(self, index: int) -> tuple[str, ...]:
-        """Return the kinds of line to draw, the raw one behind the smoothed one for a single line of the focus."""
+        """Return the kinds of line (RAW, SMOOTH, REST) to draw for the run at `index`, the lowest layer first."""
         if isinstance(self.runs[index], SeedGroup):
             return SMOOTH, REST
         if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
@@ -164,19 +166,19 @@ class PlotLines:
     # -- ranges -----------------------------------------------------------------------------
 
     def first_x(self, runs: list[Entry]) -> float:
-        """Return the start of the axis: zero, or the first record's time on the clock axis."""
+        """Return the lower end of the x axis: zero, or the time of the first record on the clock axis."""
         if self.model.x_axis != CLOCK:
             return 0.0
         columns = [run.table.column(CLOCK) for run in runs]
         return min([float(x[0]) for x in columns if len(x)], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
-        """Return the x of the last record of the longest run."""
+        """Return the greatest x of all records of `runs`."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
     def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
-        """Return (low, high) of a y axis with room for every line and for `further` values."""
+        """Return (low, high) of the y axis for all lines and the values in `further`; `log` for a logarithmic axis."""
         lines = [line for lines in self.by_run for line in lines]
         if log:
             return _log_range(lines, further)
@@ -197,9 +199,9 @@ class PlotLines:
     # -- values -----------------------------------------------------------------------------
 
     def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """Return the measurement nearest to x, the newest if x is None; None where the run has none.
+        """Return the run's measurement of `metric` nearest to x, or the newest if x is None.
 
-        Past a run's end, or before its first record, nothing was measured.
+        Return None beyond the run's last and before its first measurement.
         """
         places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
         if not len(values):
@@ -212,7 +214,7 @@ class PlotLines:
         return float(values[nearest(places, x)])
 
     def _owner(self, run: Entry, metric: str, x: float | None) -> Entry:
-        """Return the run whose value is shown at x: of a group, past the mean's end, its longest."""
+        """Return the run whose value is shown at x: for a group beyond the end of its mean, its longest run."""
         if isinstance(run, SeedGroup) and x is not None:
             places, _ = run.curve(metric, self.model.x_axis)
             if len(places) and x > places[-1]:
@@ -220,7 +222,7 @@ class PlotLines:
         return run
 
     def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return (low, high) of a group's runs at x; None for one run, or where the group has no points."""
+        """Return (low, high) of a group of seeds at x; None for a single run or without measurements."""
         if not isinstance(run, SeedGroup):
             return None
         places, low, high = run.band(metric, self.model.x_axis)
@@ -230,14 +232,14 @@ class PlotLines:
         return float(low[here]), float(high[here])
 
     def last_before(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return (x, value) of the last measurement of a run that ends before x; else None."""
+        """Return (x, value) of the last measurement of a run that ended before x; None for any other run."""
         places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
         if not len(places) or x <= places[-1]:
             return None
         return float(places[-1]), float(values[-1])
 
     def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
-        """Return (run, line, name, value, band) of every line measured at x, the highest first."""
+        """Return (run index, line index, name, value, band) of each line measured at x, the greatest value first."""
         found = []
         runs = self.runs
         for index, run in enumerate(runs):
@@ -253,7 +255,7 @@ class PlotLines:
         return sorted(found, key=lambda row: -row[3])
 
     def to_csv(self) -> str:
-        """Return every point of every run on show as CSV, not only the drawn ones."""
+        """Return every point of the plot's lines as CSV, including points that are not drawn."""
         names = [metric for metric, _ in self.spec.lines]
         rows = ["run," + self.model.x_axis + "," + ",".join(names)]
         entries = self.model.entries()
@@ -267,7 +269,7 @@ class PlotLines:
 
 
 def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
-    """Return (low, high) of a logarithmic axis for the positive values of lines, bands and `further`."""
+    """Return (low, high) of a logarithmic y axis for all positive values of lines, bands and `further`."""
     edges = [edge for line in lines if line.band for edge in line.band[1:]]
     values = [*(line.y for line in lines), *edges, *further]
     extremes = _extremes([y[y > 0] for y in values])
@@ -281,7 +283,7 @@ def _extremes(values: list[Array]) -> list[tuple[float, float]]:
 
 
 def _bulk(lines: list[Line]) -> tuple[float, float]:
-    """Return the range of all but the extreme values of the lines, with some room."""
+    """Return (low, high) of the lines' values without the share OUTLIERS at either end, plus some space."""
     low, high = np.quantile(np.concatenate([line.y for line in lines]), (OUTLIERS, 1 - OUTLIERS))
     room = BULK_ROOM * (high - low)
     return (
@@ -291,7 +293,7 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
 
 
 def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[Array, Array, Array]:
-    """Return the part of a band between two x values, and one point more on either side."""
+    """Return the points of a band between `low` and `high`, plus one neighbour on either side."""
     first = max(0, int(band[0].searchsorted(low)) - 1)
     last = int(band[0].searchsorted(high, side="right")) + 1
     x, floor, top = band
@@ -299,7 +301,7 @@ def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[
 
 
 def _cell(value: float) -> str:
-    """Return a number as a CSV cell; empty for NaN."""
+    """Return a number as the text of a CSV cell; empty for NaN."""
     return "" if np.isnan(value) else f"{value:.10g}"
 
 
@@ -312,7 +314,7 @@ def padded(low: float, high: float) -> tuple[float, float]:
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
-    """Return the old range while the new one still fits well: each change redraws the whole plot."""
+    """Return the previous axis range `old` while `new` still fits into it well: a changed range redraws the plot."""
     if old is None:
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
@@ -320,9 +322,9 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:
-    """Return the greedy validations of the metric's task (`success_rate/<task>`).
+    """Return the run's greedy validations on the metric's task, which is the part after the slash.
 
-    A metric without a task gets those of all the run's tasks together.
+    A metric without a task gets the validations over all tasks of the run.
     """
     task = metric.partition("/")[2]
     return [

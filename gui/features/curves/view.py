@@ -1,4 +1,4 @@
-"""The Curves tab: every plot small, by group; one of them can fill the page."""
+"""Curves tab: small plots by group, one of which can fill the page."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from gui.state.telemetry import TelemetryModel
 LEAST_WIDTH = 232
 """Least width of a small plot in pixels."""
 HEAD_ROOM, SPREAD_WIDTH = 40, 260
-"""Pixels around the controls above the plots; width of the list of seed displays."""
+"""Pixels around the controls above the plots; width of the drop-down list for seeds."""
 SEARCH_WIDTHS = 104, 280
-"""Least and most width of the filter: an expression is long."""
+"""Least and greatest width in pixels of the filter's text field."""
 MAKE_S = 0.01
-"""Most seconds of one turn spent on making plots: each has two dozen parts."""
+"""Most seconds of one event loop turn spent on creating plots."""
 PINNED, ADDED, OTHER = "pinned", "added", "other"
 SECTIONS = {PINNED: "Pinned", "tasks": TASKS, **PAGES, OTHER: MORE, ADDED: "Added"}
-"""Titles of groups by name; groups of other trainers' metrics have their own names as titles."""
+"""Heading of each group of plots by its name; groups of other trainers' metrics are headed by their name."""
 
 
 class CurvesView(QWidget):
@@ -141,7 +141,7 @@ class CurvesView(QWidget):
         return head
 
     def _fit_head(self) -> None:
-        """Put the choices above the sliders when there is no room side by side."""
+        """Put the drop-down lists above the sliders when the window is too narrow for one row."""
         beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         items = map(self._rows.itemAt, range(self._rows.count()))
         needed = sum(item.sizeHint().width() for item in items if item is not None)
@@ -180,13 +180,13 @@ class CurvesView(QWidget):
         return [card for section in self._sections.values() for card in section.cards]
 
     def _small(self) -> list[PlotCard]:
-        """Return the plots of the page in their order, less those of closed groups."""
+        """Return all visible small plots of the page in their order; folded groups have none."""
         items = (self._column.itemAt(place) for place in range(self._column.count()))
         found = (item.widget() for item in items if item is not None)
         return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
 
     def measured(self) -> list[str]:
-        """Return every scalar that the runs on show measure."""
+        """Return the names of all metrics of the runs on show."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
         return list({name: True for run in runs if run is not None for name in run.table.names})
 
@@ -195,14 +195,14 @@ class CurvesView(QWidget):
         self._arrange_in_front()
 
     def _arrange_in_front(self) -> None:
-        """Arrange the plots only while this tab is visible; otherwise when it is next shown."""
+        """Arrange the plots if this tab is visible, else when it becomes visible."""
         if self.isVisible():
             self.arrange()
 
     def arrange(self) -> None:
-        """Show the plots of all measured metrics in the user's order.
+        """Show a plot for each metric of the runs on show, in the user's order.
 
-        New plots that would take too long are made in later turns.
+        Creating many plots is spread over several event loop turns.
         """
         measured = self.measured()
         deadline, most = time.perf_counter() + MAKE_S, len(self.board.cards) + 1
@@ -223,13 +223,16 @@ class CurvesView(QWidget):
             self._show_plots_or_why_none(measured, found)
 
     def _unhidden(self, group: str, specs: list[PlotSpec]) -> list[PlotSpec]:
-        """Return a group's plots in the user's order, less the hidden ones."""
+        """Return the plots of a group in the user's order, without those that the user hid."""
         by_name = {spec.metric: spec for spec in specs}
         wanted = list(by_name) if group == PINNED else self._choices.ordered(list(by_name))
         return [by_name[name] for name in wanted if not self._choices.is_hidden(name)]
 
     def _fill_section(self, group: str, specs: list[PlotSpec], is_late: Callable[[], bool]) -> bool:
-        """Place the group's plots in its section; return whether all of them exist by now."""
+        """Put the group's plots into its section; return whether all of them have been created.
+
+        No plot is created once `is_late()` returns True.
+        """
         is_folded = self._choices.is_folded(group)
         drawn = [] if is_folded else specs
         cards = [self._card(spec) for spec in drawn if spec.metric in self.board.cards or not is_late()]
@@ -249,7 +252,7 @@ class CurvesView(QWidget):
         self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
 
     def _groups(self, measured: list[str]) -> dict[str, list[PlotSpec]]:
-        """Return the plots that match the filter by group, the groups in their order."""
+        """Return the plots that match the filter, by group in the order of the page."""
         groups: dict[str, list[PlotSpec]] = {name: [] for name in SECTIONS if name != ADDED}
         search = TextSearch(self.search.text().split())
         for group, spec in self._grouped(measured):
@@ -262,9 +265,9 @@ class CurvesView(QWidget):
         return {**groups, PINNED: pinned}
 
     def _grouped(self, measured: list[str]) -> Iterator[tuple[str, PlotSpec]]:
-        """Yield (group, plot) of each plot with a measured line.
+        """Yield (group, plot) for each plot that has a metric in `measured`.
 
-        Metrics of other trainers are grouped by their prefix before the first slash.
+        Metrics of other trainers are grouped by the part of the name before the first slash.
         """
         found = set(measured)
         specs = [*every_spec(), *further_specs(measured)]
@@ -277,14 +280,14 @@ class CurvesView(QWidget):
             yield group, spec
 
     def _on_page(self) -> list[tuple[str, list[str]]]:
-        """Return (title, plots) of each group, less those hidden, closed or filtered out."""
+        """Return (title, metrics of the visible plots) of each group that is not hidden, folded or filtered out."""
         groups = self._groups(self.measured()).items()
         open_groups = [(group, specs) for group, specs in groups if not self._choices.is_folded(group)]
         found = [(_title(group), self._unhidden(group, specs)) for group, specs in open_groups]
         return [(title, [spec.metric for spec in specs]) for title, specs in found if specs]
 
     def _section(self, group: str) -> PlotSection:
-        """Return the section of a group, made on first use."""
+        """Return the section widget of a group, created at the first call."""
         if group not in self._sections:
             made = self._sections[group] = PlotSection(_title(group))
             made.toggled.connect(lambda: self._choices.toggle_folded(group))
@@ -311,7 +314,10 @@ class CurvesView(QWidget):
             self.add.setCurrentIndex(-1)
 
     def _place_of(self, group: str) -> int:
-        """Return the index of a new section: those of other trainers by name, before added plots."""
+        """Return the layout index for the new section of a group.
+
+        Groups of other trainers are in alphabetic order, before the plots that the user added.
+        """
         later = [other for other in sorted(self._sections) if other.endswith("/") and other > group]
         later = later if group.endswith("/") else []
         if ADDED in self._sections:
@@ -362,7 +368,7 @@ class CurvesView(QWidget):
                 card.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _draw(self, metric: str, kind: str) -> bytes:
-        """Return a plot as a file's bytes, at its size on show or its size when it fills the page."""
+        """Return the plot of `metric` as the bytes of a `kind` (png, svg, csv) file, in its size on the screen."""
         large = self.large if self.large and self.large.isVisible() else None
         card = large if large and large.spec.metric == metric else None
         card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
@@ -386,6 +392,6 @@ def _title(group: str) -> str:
 
 
 def _words(spec: PlotSpec, group: str) -> str:
-    """Return the lower-case text that the filter matches: title, group, names of the lines."""
+    """Return the text in which the filter searches for a plot, in lower case: title, group, line names."""
     names = (spec.title, tr(SECTIONS.get(group, "")), *(name for name, _ in spec.lines))
     return " ".join(names).lower()

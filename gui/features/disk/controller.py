@@ -26,12 +26,12 @@ from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
 
 DAY_S = 86_400
 CLOSE_S = 3.0
-"""Longest wait in seconds for a killed tool to end."""
+"""Longest wait in seconds for a killed `dmglab` process to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRow:
-    """A run in the table of disk use; sizes are in bytes."""
+    """One run in the table of disk use; sizes are in bytes."""
 
     run: RunRecord
     label: str
@@ -45,7 +45,10 @@ class DiskRow:
 
 
 def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None = None) -> list[DiskRow]:
-    """Return the rows that `dmglab archive --older-than DAYS --keep N` would take, all but the newest `keep`."""
+    """Return the runs that `dmglab archive --older-than DAYS --keep N` would archive.
+
+    These ended more than `days` before `now` (seconds since 1970) and are not among the `keep` newest ones.
+    """
     ended = sorted((row for row in rows if row.is_movable), key=lambda row: row.run.finished_at)
     spared = ended[: len(ended) - keep] if keep else ended
     limit = (now or time.time()) - days * DAY_S
@@ -54,16 +57,16 @@ def old_rows(rows: Iterable[DiskRow], days: float, keep: int, now: float | None 
 
 class ArchivesController(QObject):
     changed = Signal()
-    """The rows, the free space or the work under way changed."""
+    """The rows, the free disk space or the work in progress changed."""
 
     def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
         super().__init__()
         self._bridge, self._runs = bridge, runs
         self._checkpoints, self._notices = checkpoints, notices
         self.rows: list[DiskRow] = []
-        """Rows, the largest first."""
+        """Disk use of each run, the largest first."""
         self.working = ""
-        """Work under way, in words; empty when there is none."""
+        """Text on the work in progress; empty when there is none."""
         self._job: Job | None = None
         self._task: asyncio.Task[dict[str, Any]] | None = None
         self._cancelled = False
@@ -83,7 +86,7 @@ class ArchivesController(QObject):
     # -- measuring --------------------------------------------------------------------------
 
     def measure(self) -> None:
-        """Measure the size of each run, in a process of its own."""
+        """Measure the size of each run in a process of its own, and then update the rows."""
         if not self.working:
             self._tell(tr("Measuring"))
             self._bridge.spawn(
@@ -103,7 +106,7 @@ class ArchivesController(QObject):
     # -- archiving and restoring ------------------------------------------------------------
 
     def archive(self, run_ids: list[str]) -> None:
-        """Write each run into an archive, compare that with the run, then delete the run's folder."""
+        """Write each run to an archive, compare the archive with the run, then delete the run's folder."""
         if run_ids and not self.working:
             self._cancelled = False
             self._tell(tr("Archiving"))
@@ -112,7 +115,7 @@ class ArchivesController(QObject):
             )
 
     async def _archive_all(self, run_ids: list[str]) -> tuple[int, int]:
-        """Return (number of archived runs, bytes saved)."""
+        """Move these runs one by one into archives; return (number of archived runs, bytes saved)."""
         saved = done = 0
         for number, run_id in enumerate(run_ids, 1):
             self._tell(tr("Archiving {number} of {count}", number=number, count=len(run_ids)))
@@ -141,13 +144,13 @@ class ArchivesController(QObject):
         self.measure()
 
     def cancel(self) -> None:
-        """Cancel the work under way; the run being handled stays as it was."""
+        """Cancel archiving or restoring; the run being handled stays as it was."""
         self._cancelled = True
         if self._job is not None:
             self._job.cancel()
 
     async def close(self) -> None:
-        """Cancel the work under way, and wait up to CLOSE_S for its process to end."""
+        """Cancel archiving or restoring, and wait up to CLOSE_S for the process to end."""
         self.cancel()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_S)
@@ -187,7 +190,7 @@ class ArchivesController(QObject):
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
-        """Return why these runs cannot be restored now; empty for one archived run."""
+        """Return why these runs cannot be restored now; empty for exactly one archived run."""
         if len(runs) != 1 or not is_archived(runs[0]):
             return tr("It is not archived")
         return self.working
@@ -219,7 +222,7 @@ class ArchivesController(QObject):
         self.changed.emit()
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """Remove the cards of an archived run's checkpoints; add those of a restored run."""
+        """Update the checkpoint list after a run was archived (remove its checkpoints) or restored (add them)."""
         run = notice.record
         if is_archived(run):
             self._checkpoints.model.drop_missing(run.run_id)

@@ -28,13 +28,13 @@ from trainer_core.lab.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
-"""Widths in pixels; the other columns share the rest."""
+"""Widths in pixels of columns by title; the other columns share the rest."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DAYS, KEEP = 30, 20
 
 
 class Archives(Protocol):
-    """Interface of the controller that the dialog calls."""
+    """Interface of `ArchivesController` as used by the dialog."""
 
     changed: Any
     rows: list[DiskRow]
@@ -51,7 +51,7 @@ class Archives(Protocol):
 
 
 class DiskDialog(QDialog):
-    """Dialog of disk use; a run is only deleted after its archive was read back and compared."""
+    """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
     def __init__(self, parent: QWidget, archives: Archives) -> None:
         super().__init__(parent)
@@ -130,7 +130,7 @@ class DiskDialog(QDialog):
     # -- following the controller -----------------------------------------------------------
 
     def renew(self) -> None:
-        """Show the controller's current state."""
+        """Update all widgets from the controller."""
         archives = self._archives
         if archives.rows is not self._shown:
             self._fill(archives.rows)
@@ -178,7 +178,7 @@ class DiskDialog(QDialog):
         return [self._shown[row] for row in sorted(rows)]
 
     def select_old(self) -> None:
-        """Select the runs that the rule of days and newest runs would archive."""
+        """Select the runs that are older than the chosen days, apart from the chosen number of newest ones."""
         old = {row.run.run_id for row in old_rows(self._shown, self.days.value(), self.keep.value())}
         self.table.clearSelection()
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.MultiSelection)

@@ -1,4 +1,4 @@
-"""Games: shipped ones and those that the user opened; play one at once."""
+"""Games: list of shipped games and of the user's ROMs; a chosen game is played at once."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
 
 
 def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:
-    """List the games played last; `play` gets the key of the chosen one."""
+    """Fill `menu` with the games played last; choosing one calls `play` with its key."""
     menu.clear()
     for card in cards:
         action = menu.addAction(card.title.replace("&", "&&"))

@@ -1,4 +1,4 @@
-"""The user's own games: open one, play it at once, find it again after it moved."""
+"""Games of the user: open a ROM, play it, find its file after it was moved."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from trainer_core.service import run_job
 from trainer_core.wire.regular_files import is_regular
 
 PICTURES_AFTER_MS = 8000
-"""Milliseconds after a game starts before pictures are made: until then it gets the whole computer."""
+"""Milliseconds after a game starts before thumbnails are made: until then the game gets the whole CPU."""
 
 
 class LibraryController(QObject):
     file_wanted = Signal(str, object)
-    """Title of a file dialog for a ROM, and the function that takes the chosen path; the window asks."""
+    """Title of a file dialog for a ROM, and the function that takes the chosen path. The window shows the dialog."""
     looked_for = Signal()
     """The user is about to choose a game."""
 
@@ -47,7 +47,7 @@ class LibraryController(QObject):
         self._navigation, self._notices, self._palette = navigation, notices, palette
         self.library = library
         self._pictured: set[str] = set()
-        """Keys of the games whose pictures were requested; a game that shows none is not tried again."""
+        """Keys of the games whose thumbnails were requested; a game whose thumbnail failed is not tried again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
         playing.started.connect(self._on_started)
@@ -57,7 +57,7 @@ class LibraryController(QObject):
     # -- opening ----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Announce that the user looks for a game, and make missing pictures."""
+        """Signal `looked_for` because the user opened a list of games, and make missing thumbnails."""
         self.looked_for.emit()
         self.take_pictures()
 
@@ -66,7 +66,7 @@ class LibraryController(QObject):
         self.file_wanted.emit(tr("Open ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
-        """Play a ROM file and, once it plays, register it by its hash."""
+        """Play a ROM file; once it plays, add it to the games under its hash."""
         path = Path(path).expanduser().absolute()
         if is_zip(path):
             self._offer_unpacking(path)
@@ -80,7 +80,7 @@ class LibraryController(QObject):
             self._session.set_rom(str(path))
 
     def _offer_unpacking(self, path: Path) -> None:
-        """Offer to unpack a ROM beside its archive: files are only written after the user agreed."""
+        """Show a notice whose button unpacks a ROM from a zip archive into the archive's folder."""
         found = roms_in(path)
         if not found:
             text = tr("{path}: a zip archive without a .gb file in it", path=path)
@@ -105,7 +105,7 @@ class LibraryController(QObject):
         self._tell(reason, tr("Open another..."), self.ask_open)
 
     def play(self, key: str) -> None:
-        """Play a game of the library, if its file has the registered hash."""
+        """Play the game with this key if its file still has the hash it was added with."""
         card = self.library.card(key)
         if card is None:
             return
@@ -132,7 +132,7 @@ class LibraryController(QObject):
     # -- moved games ------------------------------------------------------------------------
 
     def locate(self, key: str) -> None:
-        """Ask for the new path of a registered game."""
+        """Ask the user where the file of a game was moved to."""
         card = self.library.card(key)
         if card is not None:
             self.file_wanted.emit(tr("Where is {title}?", title=card.title), lambda path: self._found(card, path))
@@ -162,7 +162,7 @@ class LibraryController(QObject):
         self._bridge.spawn(in_thread(sha256_of_rom, Path(path)), then=check)
 
     def forget_selected(self) -> None:
-        """Remove the selected game from the list; its file stays."""
+        """Remove the selected game from the list; its file is not deleted."""
         card = self.library.card(self.library.selected)
         if card is not None and not card.shipped:
             self._rom("remove", card.key, then=lambda found: self.library.reload())
@@ -189,14 +189,14 @@ class LibraryController(QObject):
             self._notices.tell(row["title"] or tr("This ROM"), warning, "warn")
 
     def _on_playing(self) -> None:
-        """Restore the session's choice of game after a ROM failed to play: the previous one still plays."""
+        """Select in the session the game that plays, after another ROM failed to start."""
         playing, rom = self._playing, self._session.rom
         if rom and playing.error and not playing.busy and (playing.request is None or playing.request.task != rom):
             plays_on = playing.request.task if playing.request and playing.is_rom else ""
             self._session.set_rom(plays_on)
 
     def take_pictures(self) -> None:
-        """Make a picture of each game that has none, in a process of its own."""
+        """Make a thumbnail of each game that has none, in a process of its own."""
         missing = [
             card
             for card in self.library.cards
@@ -213,7 +213,7 @@ class LibraryController(QObject):
         self._bridge.spawn(work, title=tr("Pictures of the games"), then=self._on_pictures)
 
     def picture_of(self, card: RomCard) -> QImage | None:
-        """Return a game's picture in the screen's colours; None while there is none."""
+        """Return a game's thumbnail in the chosen screen colours; None while it has none."""
         picture = self.library.thumbnail(card.key)
         found = QImage(str(picture)) if is_regular(picture) else QImage()  # opening a pipe would block
         if found.isNull():
@@ -242,7 +242,7 @@ class LibraryController(QObject):
 
 
 def why_no_rom(path: Path) -> str:
-    """Return why a path cannot be a ROM, judged by suffix, size and header; empty when it may be one."""
+    """Return why the file is no Game Boy ROM, by suffix, size and header; empty when it may be one."""
     if path.is_dir():
         return tr("a folder; choose a .gb file")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The list of games: shipped ones, those that the user opened, ROMs inside archives."""
+"""List of games: shipped ones and ROM files added by the user, also ROMs inside zip archives."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trainer_core.wire.regular_files import is_regular, open_regular
 
 ZIP_MAGIC = b"PK\x03\x04"
 KEPT_GAMES = 100
-"""Number of games whose order of play is remembered."""
+"""Number of recently played games that are remembered."""
 
 
 def is_zip(path: Path) -> bool:
-    """Return whether a file begins as a zip archive does, whatever its name."""
+    """Return whether the file's first bytes are those of a zip archive, whatever its name."""
     try:
         with path.open("rb") as file:
             return file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
@@ -31,7 +31,7 @@ def is_zip(path: Path) -> bool:
 
 
 def roms_in(path: Path) -> list[str]:
-    """Return the names of the ROMs in an archive; empty for an unreadable one."""
+    """Return the names of the ROMs in a zip archive; empty for an unreadable one."""
     try:
         with parsing(path), open_regular(path) as file, open_zip(file) as archive:
             return [
@@ -44,9 +44,10 @@ def roms_in(path: Path) -> list[str]:
 
 
 def unpack(path: Path, name: str) -> Path:
-    """Write the ROM `name` beside its archive and return its path; existing files are kept.
+    """Write the ROM `name` from a zip archive into the archive's folder and return the path.
 
-    Raises LabError when the archive is damaged or locked, OSError when the folder cannot be written.
+    Existing files are not overwritten. Raises LabError when the archive is damaged or encrypted, OSError when the
+    folder cannot be written.
     """
     with (
         parsing(tr("{path}: cannot be unpacked", path=path)),
@@ -74,18 +75,18 @@ def unpack(path: Path, name: str) -> Path:
 @dataclass(frozen=True, slots=True)
 class RomCard:
     key: str
-    """SHA-256, or the path of a shipped game."""
+    """SHA-256 of the ROM, or the path of a shipped game."""
     path: Path
     title: str
     facts: str
     warnings: tuple[str, ...] = ()
     shipped: bool = False
     problem: str = ""
-    """Reason why the game cannot be played now; empty when its file is there."""
+    """Reason why the game cannot be played, such as a missing file; empty when it can."""
 
 
 class RomLibrary(QObject):
-    """The ROMs that `dmglab rom add` registered; their files stay where they are."""
+    """List of the games: shipped ones and ROMs added by `dmglab rom add`, whose files stay where they are."""
 
     changed = Signal()
     selection_changed = Signal()
@@ -95,9 +96,9 @@ class RomLibrary(QObject):
         self._home, self._settings = home, settings
         self.cards: list[RomCard] = []
         self.selected = ""
-        """Key of the selected card."""
+        """Key of the selected game."""
         self.error = ""
-        """Reason why the register cannot be read; empty when it can."""
+        """Reason why roms.json, the list of added ROMs, cannot be read; empty when it can."""
 
     def reload(self) -> None:
         self.error = ""
@@ -122,7 +123,7 @@ class RomLibrary(QObject):
         return next((card for card in self.cards if card.path == path), None)
 
     def recent(self, most: int = 10) -> list[RomCard]:
-        """Return the games that were played, most recent first."""
+        """Return up to `most` games that were played, most recent first."""
         found = (self.card(key) for key in self._recent())
         return [card for card in found if card is not None][:most]
 
@@ -132,14 +133,14 @@ class RomLibrary(QObject):
             self.selection_changed.emit()
 
     def note_played(self, key: str) -> None:
-        """Move the game to the head of the recently played ones."""
+        """Record that the game with this key was played now."""
         keys = [key, *(other for other in self._recent() if other != key)][:KEPT_GAMES]
         self._settings.set("library/recent", "\n".join(keys))
         self.selected = key
         self.reload()
 
     def thumbnail(self, key: str) -> Path:
-        """Return the path of a game's picture, a PNG that may not exist yet."""
+        """Return the path of a game's thumbnail, a PNG file that may not exist yet."""
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self._home.root / "library" / f"{name}.png"
 
@@ -162,7 +163,7 @@ def _card(sha256: str, rom: RegisteredRom) -> RomCard:
 
 
 def _bad_card(name: str, reason: str) -> RomCard:
-    """Return the card of a damaged entry in roms.json; its unique path keeps it apart from others."""
+    """Return the list entry of a damaged record `name` in roms.json, with `reason` as its problem."""
     title = tr("Bad entry {name}", name=shown(name, 16))
     return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
 

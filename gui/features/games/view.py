@@ -1,4 +1,4 @@
-"""The games tab: playable games with pictures; open another, find one that moved."""
+"""Games tab: list of games with thumbnails; play one, open another file, find one that was moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The league: different kinds of players compared on one task."""
+"""League: different kinds of players (policies, random, recorded play) compared on one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The league's process: players, progress, resulting table."""
+"""Controller of the league's process: players, progress, table of results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ MAX_EPISODES = 16
 
 
 class LeagueController(QObject):
-    """Runner of `dmglab league --record` on the next task.
-
-    The rows stay until the next league.
-    """
+    """Starts `dmglab league --record` on a task and reads its table; rows stay until the next league begins."""
 
     changed = Signal()
     progressed = Signal(float)
@@ -40,12 +37,12 @@ class LeagueController(QObject):
         self._bridge, self._session = bridge, session
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
-        """Rows of league.json, best first."""
+        """Rows of the last league's league.json, the best player first; empty while a league runs."""
         self.task = self.error = ""
-        """Task of the rows; reason why the last league has none."""
+        """Task of `rows`; and the error text when the last league failed."""
         self.chosen = -1
         self.players = "random"
-        """Players as on the command line: separated by spaces, those with spaces of their own quoted."""
+        """Players as arguments of `dmglab league`: separated by spaces, quoted where they contain spaces."""
         self._job: Job | None = None
         self._busy = False
         session.task_changed.connect(lambda task: self.changed.emit())
@@ -57,7 +54,7 @@ class LeagueController(QObject):
 
     @property
     def next_task(self) -> str:
-        """Task of the next league: the chosen policy's tasks if it plays, else the session's."""
+        """Task of the next league: that of the selected checkpoint if it is a player, else the session's task."""
         card = self._checkpoints.selected
         plays = card is not None and f"checkpoint={card.folder}" in self.players
         return card.task if card is not None and plays else self._session.task
@@ -70,7 +67,7 @@ class LeagueController(QObject):
         self.changed.emit()
 
     def add_checkpoint(self) -> None:
-        """Add the app's selected checkpoint to the players."""
+        """Add the checkpoint selected in the checkpoint list to the players."""
         card = self._checkpoints.selected
         if card is not None:
             player = shlex.quote(f"checkpoint={card.folder}")
@@ -80,7 +77,7 @@ class LeagueController(QObject):
         return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
 
     def refusal(self) -> str:
-        """Return why no league can begin; empty while one can, or can be stopped."""
+        """Return why the league's button is disabled; empty while a league can be started or stopped."""
         if self._busy:
             return ""
         try:
@@ -93,7 +90,7 @@ class LeagueController(QObject):
         return tr("{what} is no player", what=options[0]) if options else ""
 
     def toggle(self) -> None:
-        """Begin a league, or stop the running one."""
+        """Start a league, or stop the running one."""
         if self._job is not None:
             self._job.cancel()
         elif not self._busy:

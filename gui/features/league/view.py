@@ -167,7 +167,10 @@ class LeagueView(QWidget):
 
 
 def short_name(player: str) -> str:
-    """Return `kind=demos` for `kind=/a/b/demos`; for a checkpoint, also the last letters of its run."""
+    """Return a player's text with shortened paths: `kind=demos` for `kind=/a/b/demos`.
+
+    For a checkpoint the last letters of its run's id are added.
+    """
     kind, _, where = player.partition("=")
     if "/" not in where or "://" in where:
         return player

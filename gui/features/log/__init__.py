@@ -1,4 +1,4 @@
-"""The log: events in words, alerts, and remedies for failures."""
+"""Log: texts on events, alerts, and commands that help after a failure."""
 
 from __future__ import annotations
 

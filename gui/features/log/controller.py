@@ -1,4 +1,4 @@
-"""Text of events: lines of the log, and the few notices shown at once."""
+"""Texts of events: lines of the log, and notices for the few important ones."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from trainer_core.wire import records
 from trainer_core.wire.run_record import RunRecord, RunState
 
 SHELL_WAY = re.compile(r", or [^,;:`]*`dmglab [^`]*`.*", re.DOTALL)
-"""End of a cause that proposes a shell command after another remedy, one of the app's own."""
+"""End of an error text that proposes a shell command, which is left out of a notice."""
 OFTEN = f"{records.VALIDATING} "
-"""Prefix of a detail that comes every second, too often for log lines."""
+"""Prefix of progress texts that come every second: too often for the log."""
 SILENCE_LOOK_MS = 2000
 SILENCE = "silence"
-"""Subject of the notice about a run without heartbeats."""
+"""Subject of the notice on a run that sends no heartbeats."""
 
 
 class Journal(QObject):
@@ -47,7 +47,7 @@ class Journal(QObject):
         self._bridge, self._log, self._notices = bridge, log, notices
         self._navigation, self._checkpoints = navigation, checkpoints
         self._alive: set[str] = set()
-        """Runs seen before their end: an imported run did not end just now."""
+        """Ids of runs that were seen while active; only the end of one of these is announced."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         bridge.log_lines.connect(self._on_lines)
@@ -56,7 +56,7 @@ class Journal(QObject):
         bridge.traced.connect(self._on_traceback)
 
     def write_report(self, run_id: str, path: Path) -> None:
-        """Write the files that explain a failure, without personal data, into one archive."""
+        """Write an archive to `path` with the files that explain a run's failure, without personal data."""
         lines = [line.text for line in self._log.lines]
         work = in_thread(write_report, self._bridge.home, run_id, path, lines)
         self._bridge.spawn(
@@ -124,7 +124,10 @@ class Journal(QObject):
         self._tell_failure(title, cause)
 
     def _tell_failure(self, title: str, cause: str, *, is_news: bool = False, subject: str = "") -> None:
-        """Show one banner: the catalogue's code and title, the cause, and the command that helps."""
+        """Show an error banner: title and code of the known failure, `cause`, and a button with the helpful command.
+
+        A cause that is not in the catalogue gets a button that shows the log.
+        """
         failure = failure_of(cause)
         if failure is None:
             self._notices.tell(
@@ -153,7 +156,7 @@ class Alerts(QObject):
         self._telemetry, self._training = telemetry, training
         self._navigation, self._notices = navigation, notices
         self._stalled = ""
-        """The run whose silence was announced."""
+        """Id of the run whose silence was announced."""
         telemetry.alerted.connect(self._on_alert)
         self._clock = QTimer(self, interval=SILENCE_LOOK_MS)
         self._clock.timeout.connect(self._look)
@@ -164,7 +167,7 @@ class Alerts(QObject):
             self._tell(f"{alert.title}: {self._telemetry.label(run_id)}", alert.text)
 
     def _look(self) -> None:
-        """Announce once that a run fell silent, until it sends records again."""
+        """Announce once that the run on show sends no records any more."""
         silent, run_id = self._training.stalled_for(), self._training.run_id
         if silent and self._stalled != run_id:
             self._stalled = run_id

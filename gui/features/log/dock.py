@@ -1,4 +1,4 @@
-"""The log dock: standard error of trainers and players, state changes, lines that were no records."""
+"""Log dock: stderr of trainers and players, changes of state, output lines that are no valid records."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 FLUSH_MS = 250
 BUSY_MS = 25
 SLICE = 100
-"""Lines inserted at once: 10 ms. More wait for the next turn, so that pictures keep moving."""
+"""Most lines inserted in one event loop turn, about 10 ms of work, so that the game's picture keeps moving."""
 
 
 class LogDock(Dock):
-    """The log dock; takes lines from the buffer in slices, and keeps its position while scrolled up."""
+    """Log view; keeps its scroll position when new lines come, unless it is scrolled to the end."""
 
     def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
@@ -64,7 +64,7 @@ class LogDock(Dock):
         self._timer.start()
 
     def flush(self) -> None:
-        """Insert the next slice of new lines."""
+        """Insert up to SLICE new lines from the buffer."""
         taken = self._buffer.take_new(SLICE)
         lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
         if lines:

@@ -1,4 +1,4 @@
-"""Remedies for failures in the catalogue: one command each, about the run on show."""
+"""Commands that help after a known failure of the run on show."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
 
 STEPS = "last_steps.npz"
-"""File of a receipt that the replay shows (trainer_core.host.receipts)."""
+"""File in a receipt (saved data of a failure, trainer_core.host.receipts) with the last steps, for the replay."""
 FEW = 64
-"""Number of Game Boys that keeps a CPU busy."""
+"""Number of parallel Game Boys that keeps a CPU busy."""
 
 
 class Remedies(QObject):
@@ -41,24 +41,24 @@ class Remedies(QObject):
 
     @property
     def cause(self) -> str:
-        """Reason why the run on show failed; empty when it did not."""
+        """Error text of the run on show; empty when it did not fail."""
         run = self._training.record
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
         return run.reason if failed and run is not None else ""
 
     def failure(self) -> Failure | None:
-        """Return the catalogue's entry for the failure of the run on show."""
+        """Return the catalogue's entry for the failure of the run on show; None without a known failure."""
         return failure_of(self.cause) if self.cause else None
 
     # -- changed configuration --------------------------------------------------------------
 
     def use_cpu(self) -> None:
-        """Fill the form for the CPU, with as many Game Boys as keep it busy."""
+        """Set the training form to the CPU, and to FEW parallel Game Boys."""
         self._take_up()
         self._write({"device": "cpu", "num_envs": min(self._game_boys(), FEW)})
 
     def use_fewer(self) -> None:
-        """Fill the form with half the Game Boys."""
+        """Set the training form to half as many parallel Game Boys."""
         self._take_up()
         self._write({"num_envs": max(1, self._game_boys() // 2)})
 
@@ -66,7 +66,7 @@ class Remedies(QObject):
         return "" if self._game_boys() > 1 else tr("The form asks for no Game Boys to halve")
 
     def _take_up(self) -> None:
-        """Fill the form with the failed run's configuration, if one is on show."""
+        """Copy the configuration of the failed run on show, if there is one, into the training form."""
         if self.cause and not self._runs.reuse_refusal():
             self._runs.reuse_config()
 
@@ -85,9 +85,9 @@ class Remedies(QObject):
     # -- files and lines --------------------------------------------------------------------
 
     def open_receipt(self) -> None:
-        """Show the receipt's last steps before the failure, at the failing step.
+        """Show in the replay the steps before the failure, from the run's receipt, at the failing step.
 
-        A receipt of an earlier version has no steps: its folder is opened instead.
+        A receipt of an older version has no steps: its folder is opened instead.
         """
         folder = self._bridge.home.run(self._telemetry.focus).root / self._receipt()
         if (folder / STEPS).is_file():

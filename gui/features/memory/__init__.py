@@ -1,4 +1,4 @@
-"""Memory: search for values, watch addresses, view video memory."""
+"""Memory of the playing game: search for values, watched addresses, view of video memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of the playing game: read while its dock is visible, searched, watched."""
+"""Memory of the playing game: read while the memory dock is visible; search and watches."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from trainer_core.wire.regular_files import read_regular
 
 CARTRIDGE = (0xA000, 0xC000)
 RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
-"""Cartridge, work and high RAM: begin and end. Mirrors, video memory and registers are left out."""
+"""Searched address ranges (begin, end): cartridge RAM, WRAM, HRAM; no echo RAM, VRAM or I/O registers."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "the same": np.equal,
     "another": np.not_equal,
     "more": np.greater,
     "less": np.less,
 }
-"""Comparisons of a value with that at the previous search."""
+"""Search conditions by name: functions of the present and the previous values."""
 EQUAL = "the value"
-"""Comparison with a given number."""
+"""Name of the search condition "equal to a typed number"."""
 Kind = Literal["u8", "u16"]
 MAX_WATCHES_BYTES = 4 << 20
 MOST_WATCHES = 200
-"""Most watches per game."""
+"""Most watched addresses of one game."""
 LOOK_MS = 100
 
 
 class MemorySearch:
-    """Search for the address of a value; `left` marks the candidates among memory.bin's addresses."""
+    """Search for an address by its value; `left` masks the addresses from 8000h that still match."""
 
     def __init__(self) -> None:
         self.is_wide = False
-        """True if two bytes are one number, the low one first."""
+        """True if values are 16 bits wide, little-endian."""
         self.before: np.ndarray | None = None
-        """i32[32768], values at the previous search; None before the first."""
+        """i32[32768], values at the previous comparison; None before the first."""
         self.left = np.zeros(0x8000, bool)
         self.restart()
 
     def restart(self) -> None:
-        """Make every address of RAM a candidate again."""
+        """Let every RAM address match again and forget the previous values."""
         self.before = None
         self.left[:] = False
         for begin, end in RAM:
@@ -62,14 +62,15 @@ class MemorySearch:
         self.restart()
 
     def values(self, memory: np.ndarray) -> np.ndarray:
-        """Return `memory` u8[32768] as numbers i32[32768], one at each address."""
+        """Return the value at each address, i32[32768], for `memory`, u8[32768] from 8000h."""
         low = memory.astype(np.int32)
         return low | np.roll(low, -1) << 8 if self.is_wide else low
 
     def narrow(self, memory: np.ndarray, how: str, value: int = 0) -> int:
-        """Keep the candidates that match, and return how many are left. `how` is EQUAL or one of COMPARISONS.
+        """Keep the addresses whose value satisfies `how`, and return how many are left.
 
-        The first comparison has no earlier values: it stores the present ones and keeps all candidates.
+        `how` is EQUAL (to `value`), or a key of COMPARISONS, which compares with the values at the previous call.
+        Without a previous call such a comparison keeps all addresses.
         """
         now = self.values(memory)
         cartridge = slice(CARTRIDGE[0] - BASE, CARTRIDGE[1] - BASE)
@@ -83,12 +84,12 @@ class MemorySearch:
         return int(self.left.sum())
 
     def found(self, most: int) -> list[int]:
-        """Return the first candidates, `most` at most."""
+        """Return the first `most` addresses that still match."""
         return [BASE + int(place) for place in np.flatnonzero(self.left)[:most]]
 
 
 def parse_number(text: str, most: int | None = None) -> int:
-    """Return a decimal number, or a hexadecimal one after $ or 0x, between 0 and `most`.
+    """Return the number in `text`, decimal or, after $ or 0x, hexadecimal, if it is from 0 to `most`.
 
     Raises ValueError with a one-line message.
     """
@@ -111,14 +112,17 @@ class Watch(msgspec.Struct, frozen=True):
     name: str = ""
 
     def read(self, memory: np.ndarray) -> int:
-        """Return the watched value in `memory` u8[32768]."""
+        """Return the watched value from `memory`, u8[32768] from 8000h."""
         place = self.address - BASE
         low = int(memory[place])
         return low | int(memory[(place + 1) % len(memory)]) << 8 if self.kind == "u16" else low
 
 
 class MemoryWatches(QObject):
-    """Watches by game in `settings/watches.json` (SHA-256 of a ROM). A damaged file reads as empty."""
+    """Watched addresses of each game, saved in `settings/watches.json` by the ROM's SHA-256.
+
+    A damaged file counts as empty.
+    """
 
     changed = Signal()
 
@@ -127,16 +131,16 @@ class MemoryWatches(QObject):
         self._path = home.settings / "watches.json"
         self._rom = ""
         self.shown: list[Watch] = []
-        """Watches of the playing game, by address."""
+        """Watches of the playing game, sorted by address."""
 
     def turn_to(self, rom_sha256: str) -> None:
-        """Show the watches of another game."""
+        """Load the watches of the game with this ROM hash into `shown`."""
         self._rom = rom_sha256
         self.shown = self._read().get(rom_sha256, [])
         self.changed.emit()
 
     def add(self, watch: Watch) -> None:
-        """Watch an address; an existing watch of it is replaced."""
+        """Add a watch to the playing game, replacing an existing one of the same address."""
         others = [each for each in self.shown if each.address != watch.address]
         self._keep(sorted([*others, watch], key=lambda each: each.address)[:MOST_WATCHES])
 
@@ -144,7 +148,7 @@ class MemoryWatches(QObject):
         self._keep([each for each in self.shown if each.address != address])
 
     def as_text(self, memory: np.ndarray | None) -> str:
-        """Return a line per watch, with tabs: address, kind, value, name."""
+        """Return one line per watch with tab-separated address, kind, value and name, for the clipboard."""
         return "\n".join(
             f"{watch.address:04X}\t{watch.kind}\t{'' if memory is None else watch.read(memory)}\t{watch.name}"
             for watch in self.shown
@@ -167,19 +171,19 @@ class MemoryWatches(QObject):
 
 
 class MemoryController(QObject):
-    """Reader of the player's memory; while no dock shows it, the player sends none."""
+    """Reader of the playing game's memory; the player sends it only while a dock shows it."""
 
     changed = Signal()
-    """The memory was read again, or is gone."""
+    """New memory contents were read, or there is no memory to show any more."""
 
     def __init__(self, bridge: Bridge, playing: PlayController) -> None:
         super().__init__()
         self._bridge, self._playing = bridge, playing
         self.search, self.watches = MemorySearch(), MemoryWatches(bridge.home)
         self.memory: np.ndarray | None = None
-        """u8[32768], the addresses from 8000 on; None while there is no memory to show."""
+        """u8[32768], the memory from 8000h; None while there is none to show."""
         self.frame = 0
-        """Frame at which the memory was read."""
+        """Number of the frame at which `memory` was read."""
         self._source = FrameSource()
         self._is_watched = self._is_told = False
         self._timer = QTimer(self, interval=LOOK_MS)
@@ -188,7 +192,7 @@ class MemoryController(QObject):
         playing.changed.connect(self._on_player)
 
     def watch(self, on: bool) -> None:
-        """Begin or stop reading the memory."""
+        """Start (`on`) or stop reading the memory of the playing game."""
         if on == self._is_watched:
             return
         self._is_watched = on
@@ -210,7 +214,10 @@ class MemoryController(QObject):
         return tr("This game tells nothing of its memory")
 
     def _ask(self) -> None:
-        """Request the memory; a refusal (games that are no Game Boy's) shows no banner, as nothing was clicked."""
+        """Ask the player to send its memory.
+
+        A refusal (of games that are no Game Boy's) shows no banner, as the user clicked nothing.
+        """
         if self._playing.is_active and not self._playing.is_versus:
             work = self._playing.player.request(commands.ShowMemory, on=True)
             self._bridge.spawn(work, then=self._on_told, failed=lambda reason: None)

@@ -1,6 +1,6 @@
-"""The memory dock: search for values, watched addresses, video memory.
+"""Memory dock: search for values, watched addresses, video memory.
 
-Agents see pictures only; this dock is for the user.
+Only the user sees this; agents see pictures.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from gui.kit.words import tr
 from trainer_core.wire.frames import BASE
 
 MOST_FOUND = 100
-"""Most addresses of a search on show."""
+"""Most addresses listed by a search."""
 MOST_LETTERS = 16
-"""Most letters of a typed number."""
+"""Most characters of a typed number."""
 REGIONS = {
     "Work RAM": (0xC000, 0xE000),
     "High RAM": (0xFF80, 0x10000),
@@ -79,7 +79,7 @@ def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
 
 
 def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
-    """Write only the cells that differ: selection and editing stay."""
+    """Show `rows` in a table, changing only cells with another text: selection and cell editing are kept."""
     if shown.rowCount() != len(rows):
         shown.setRowCount(len(rows))
     for row, texts in enumerate(rows):
@@ -93,7 +93,7 @@ def write_rows(shown: QTableWidget, rows: list[tuple[str, ...]]) -> None:
 
 
 class MemoryDock(Dock):
-    """The memory dock with three pages; only the visible one is updated."""
+    """Memory dock with three pages, of which only the visible one is updated."""
 
     def __init__(self, memory: MemoryController, palette: Palette) -> None:
         super().__init__(tr("Memory"), names.MEMORY_DOCK)
@@ -120,13 +120,13 @@ class MemoryDock(Dock):
 
 
 class FindPage(QWidget):
-    """Page of the search, with the watches below."""
+    """Page with the search, and below it the watched addresses."""
 
     def __init__(self, memory: MemoryController) -> None:
         super().__init__()
         self._memory = memory
         self._refused = ""
-        """Error message of the last entry; it stays until the next, though the memory is read again meanwhile."""
+        """Error text on the last typed number, shown until the next input."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -227,7 +227,7 @@ class FindPage(QWidget):
             self.told.setText(words)
 
     def _fit_buttons(self) -> None:
-        """Enable the buttons that are possible now; the tooltips of the others say why not."""
+        """Enable the buttons that can be used now; tooltips of the others say why not."""
         for one, can, does, lacks in (
             (self.watch, bool(self.found.selectedItems()),
              tr("Watch the chosen address; Return does it too"),
@@ -382,7 +382,7 @@ class VideoPage(QWidget):
         super().__init__()
         self._memory = memory
         self._tile: int | None = None
-        """Number of the clicked tile."""
+        """Number of the tile that was clicked, None before."""
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(6)
@@ -416,7 +416,7 @@ class VideoPage(QWidget):
             self._show_map(memory, what == WINDOW)
 
     def _show_map(self, memory, is_window: bool) -> None:  # type: ignore[no-untyped-def]
-        """Show the whole map; frame the part of the background that is on the screen."""
+        """Show the background map (with a frame around the visible part) or the window map."""
         if not is_window:
             x, y = at(memory, SCX), at(memory, SCY)
             self.view.marks = [Mark(QRect(x, y, 160, 144), "", True)]

@@ -1,4 +1,4 @@
-"""Memory as pictures: bytes in rows of eight; tiles, maps and sprites of video memory."""
+"""Pictures of memory: a hex view; tiles, tile maps and sprites of video memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OAM, LCDC, SCY, SCX, BGP, OBP0, WY, WX = (0xFE00, 0xFF40, 0xFF42, 0xFF43, 0xFF47
 TILES_A_ROW = 16
 BYTES_A_ROW = 8
 MARKED_LOOKS = 5
-"""Number of readings for which a changed byte stays marked: half a second."""
+"""Number of readings for which a changed byte stays highlighted: half a second."""
 MOVES = {
     Qt.Key.Key_Left: -1,
     Qt.Key.Key_Right: 1,
@@ -31,7 +31,7 @@ MOVES = {
 
 class Sprite(NamedTuple):
     x: int
-    """Left edge on the screen; like y, without the hardware's offset."""
+    """Left edge on the screen in pixels, that is OAM's x - 8; `y` is OAM's y - 16."""
     y: int
     tile: int
     flags: int
@@ -42,25 +42,25 @@ def at(memory: np.ndarray, address: int) -> int:
 
 
 def tiles(memory: np.ndarray) -> np.ndarray:
-    """Return u8[384, 8, 8] of colour numbers 0 to 3: every tile from 8000 on."""
+    """Return all tiles from 8000h on as colour numbers 0 to 3, u8[384, 8, 8]."""
     rows = memory[:0x1800].reshape(384, 8, 2)
     low, high = (np.unpackbits(rows[..., plane, None], axis=-1) for plane in (0, 1))
     return low | high << 1
 
 
 def shades_of(palette: int) -> np.ndarray:
-    """Return u8[4]: the shade of each colour number in a palette register."""
+    """Return the shade of each of the four colour numbers in a palette register such as BGP, u8[4]."""
     return np.array([palette >> 2 * number & 3 for number in range(4)], np.uint8)
 
 
 def tile_sheet(memory: np.ndarray) -> np.ndarray:
-    """Return u8[192, 128] of shades, sixteen tiles a row, by the background's palette."""
+    """Return all tiles in rows of sixteen as shades, u8[192, 128], in the background's palette."""
     sheet = tiles(memory).reshape(-1, TILES_A_ROW, 8, 8).swapaxes(1, 2)
     return shades_of(at(memory, BGP))[sheet.reshape(-1, TILES_A_ROW * 8)]
 
 
 def tile_map(memory: np.ndarray, is_window: bool) -> np.ndarray:
-    """Return u8[256, 256] of shades: the whole background or window, with the map and tiles that LCDC selects."""
+    """Return the whole background or window map as shades, u8[256, 256], as LCDC selects map and tiles."""
     lcdc = at(memory, LCDC)
     begin = 0x9C00 if lcdc & (0x40 if is_window else 0x08) else 0x9800
     numbers = memory[begin - BASE : begin - BASE + 0x400].astype(np.int32)
@@ -77,9 +77,9 @@ def sprites(memory: np.ndarray) -> list[Sprite]:
 
 
 def sprite_sheet(memory: np.ndarray) -> np.ndarray:
-    """Return u8[144, 160] of shades: the sprites at their places on the screen, the first on top.
+    """Return the sprites at their places on the screen as shades, u8[144, 160], the first in OAM on top.
 
-    The background is their rarest shade, so that white sprites are visible as well.
+    The background has the shade that sprites use least, so that white sprites are visible too.
     """
     empty = 255
     sheet = np.full((144 + 32, 160 + 16), empty, np.uint8)
@@ -102,7 +102,10 @@ def sprite_sheet(memory: np.ndarray) -> np.ndarray:
 
 
 class HexView(QAbstractScrollArea):
-    """Hex view that paints only the visible rows. Return or a double-click chooses the marked byte."""
+    """Hex view that paints only visible rows.
+
+    Return or a double click chooses the marked byte.
+    """
 
     chosen = Signal(int)
     moved = Signal(int)
@@ -124,7 +127,7 @@ class HexView(QAbstractScrollArea):
         return QSize(240, 120)
 
     def show_memory(self, memory: np.ndarray | None) -> None:
-        """Show `memory` u8[32768] from 8000 on; None when there is none."""
+        """Show `memory`, u8[32768] from 8000h; None clears the view."""
         if memory is not None and self._memory is not None:
             self._fresh[self._fresh > 0] -= 1
             self._fresh[memory != self._memory] = MARKED_LOOKS
@@ -133,13 +136,13 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def show_region(self, begin: int, end: int) -> None:
-        """Show the addresses from `begin` to before `end`."""
+        """Show the addresses `begin` to `end` - 1."""
         self._begin, self._end = begin, end
         self._fit()
         self.go_to(min(max(self.address, begin), end - 1))
 
     def go_to(self, address: int) -> None:
-        """Mark an address of the region on show, and scroll to it."""
+        """Mark an address of the shown region and scroll to it."""
         self.address = min(max(address, self._begin), self._end - 1)
         bar, row = self.verticalScrollBar(), (self.address - self._begin) // BYTES_A_ROW
         if not bar.value() <= row < bar.value() + self._rows():

@@ -1,4 +1,4 @@
-"""Play: one Game Boy in real time, played by a policy or the user; save slots, sound, keys, gamepad."""
+"""Live play: one game in real time, played by a policy or the user; save slots, sound, keys, gamepad."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Preloading of a player while a checkpoint is selected or the user looks for a ROM, before Deploy is pressed.
+"""Start of a player process before the user presses Deploy: when a checkpoint or list of games is looked at.
 
-The player ends with the app, and after a while without input. A setting turns preloading off.
+The process ends with the app, and after a while without input. A setting turns this off.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gui.state.checkpoints import CheckpointList
 
 PLAYER_AHEAD = "play/start_ahead"
 DELAY_MS = 2000
-"""Milliseconds from the first selection to the start of a player: the click itself comes first."""
+"""Milliseconds from the selection of a checkpoint to the start of a player, so that the click itself stays fast."""
 IDLE_MS = 10 * 60 * 1000
-"""Milliseconds without input after which the preloaded player ends."""
+"""Milliseconds without input after which the unused player ends."""
 
 
 class PlayAhead(QObject):
@@ -35,19 +35,19 @@ class PlayAhead(QObject):
         playing.started.connect(self._prepare_soon)
 
     def _prepare_soon(self) -> None:
-        """Start the delay unless it runs already: a run that selects a checkpoint a second must not prolong it."""
+        """Start the timer of DELAY_MS unless it runs: a selection that changes every second must not restart it."""
         if not self._soon.isActive():
             self._soon.start()
 
     def prepare_for_person(self) -> None:
-        """Preload a player for a user who looks for a game to play."""
+        """Start a player process in advance for a user who is choosing a game."""
         if self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing:
             self._idle.start()
             work = self._player.prepare(for_person=True)
             self._bridge.spawn(work, title=tr("The player"))
 
     def is_wanted(self) -> bool:
-        """Return whether a playable checkpoint is selected."""
+        """Return whether a checkpoint is selected that can play."""
         card = self._checkpoints.selected
         is_allowed = self._settings.flag(PLAYER_AHEAD, True) and not self._bridge.closing
         return card is not None and card.is_usable and is_allowed
@@ -62,5 +62,5 @@ class PlayAhead(QObject):
         self._bridge.spawn(self._player.ahead.end(), title=tr("The player"))
 
     def on_setting(self) -> None:
-        """Apply a change of the setting."""
+        """Start or end the waiting player after the setting changed."""
         self._prepare() if self.is_wanted() else self.end()

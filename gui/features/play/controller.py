@@ -1,4 +1,4 @@
-"""State of the live view: deployed policies and the user's play, over the PlayerService."""
+"""State of the live view: policies or the user playing in the player process (`PlayerService`)."""
 
 from __future__ import annotations
 
@@ -25,62 +25,65 @@ from trainer_core.wire.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, Fr
 from trainer_core.wire.playing import PlayerConfig, PolicyMode
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
-"""Speeds on offer; 0 is as fast as possible."""
+"""Speeds on offer, in multiples of real time; 0 means as fast as possible."""
 ENDED_AFTER = 3
-"""Number of unrecorded pictures in a row after which the player must have ended the recording itself."""
+"""Number of successive pictures without the recording flag after which the player has ended the recording."""
 
 
 @dataclass(slots=True)
 class PlayState:
-    """State of one player, from its first picture to its end."""
+    """State of one player process, from its first picture to its end."""
 
     paused: bool = False
     recording: bool = False
     taken_over: bool = False
-    """True while the user has the buttons of a game shared with a policy."""
+    """True while the user, instead of the policy, has the buttons of a hybrid game."""
     rewinding: bool = False
     is_turbo: bool = False
     recorded_frames: int = 0
     note: str = ""
-    """Status text of a game other than a Game Boy's, in its own words; else empty."""
+    """Status text sent by a game that is no Game Boy's; else empty."""
     hung: str = ""
-    """Reason why the game's processor will never run again; empty while it may."""
+    """Reason why the game's CPU has locked up for good; empty while it can run."""
     is_color_only: bool = False
-    """True if the playing ROM was made only for a Game Boy Color."""
+    """True if the ROM's header says that it needs a Game Boy Color."""
     buttons: int = 0
-    """Mask of the buttons that the user holds."""
+    """Bit mask of the buttons that the user holds."""
     picture: np.ndarray | None = None
-    """u8[H, W] that the live view shows; None before the first."""
+    """Picture on show, u8[H, W]; None before the first."""
     frame: int = 0
-    """Number of the picture since the player began."""
+    """Number of pictures since the player began."""
     unrecorded: int = 0
-    """Pictures since the last recorded one; one may be on its way when a recording begins."""
+    """Number of successive pictures without the recording flag."""
     record_asked: bool = False
 
 
 class PlayController(QObject):
-    """Controller of the player, one at a time. Widgets read `busy`, `error`, `state`, and call the commands."""
+    """Commands to the player process and its state, one player at a time.
+
+    Widgets read `busy`, `error` and `state`.
+    """
 
     frames_changed = Signal(object)
-    """Path of the frames.bin to show, or None."""
+    """Path of the player's frames.bin (shared pictures), None without a player."""
     changed = Signal()
     played = Signal(object)
     stood = Signal(object)
-    """A VersusEvent: the standing of two policies that play side by side."""
+    """VersusEvent: steps and results of two policies that play side by side."""
     looked = Signal(object)
-    """A SaliencyEvent: what the policy looks at as the step begins."""
+    """SaliencyEvent: how much each part of the picture influences the policy."""
     thought = Signal(object)
-    """A PolicyEvent: the policy's action probabilities and value as the step begins."""
+    """PolicyEvent: action probabilities and value of the policy at a step."""
     sounded = Signal(object)
-    """A SoundEvent: whether the player's sound is audible."""
+    """SoundEvent: the device that plays sound, or why there is none."""
     mind_told = Signal(object)
-    """A BeliefsEvent of an agent that reports beliefs."""
+    """BeliefsEvent of an agent that reports beliefs."""
     recorded = Signal(object)
     """Folder of a finished recording."""
     started = Signal()
-    """Another player shows its first picture."""
+    """Another player process has sent its first picture."""
     pictured = Signal()
-    """Another picture is on show."""
+    """Another picture arrived."""
     rom_refused = Signal(str)
     """Reason why a ROM cannot be played; the previous game goes on."""
 
@@ -94,7 +97,7 @@ class PlayController(QObject):
         self.player.on_output = self._on_output
         navigation.plays = lambda: self.is_active or bool(self.busy)
         self.busy = ""
-        """Work under way, in words; empty when there is none."""
+        """Text on the work in progress; empty when there is none."""
         self.error = ""
         self.state = PlayState()
         """State of the current player; a new object for each player."""
@@ -105,7 +108,7 @@ class PlayController(QObject):
         self.policy_mode: PolicyMode = "leave_loops"
         self._starting: asyncio.Task[None] | None = None
         self._capturing = asyncio.Lock()
-        """One capture at a time: each has to know whether the game was paused before it."""
+        """Lock for one `capture` at a time, as each restores the pause it found."""
         session.mode_changed.connect(self._on_mode)
         session.task_changed.connect(self._on_task)
         session.rom_changed.connect(self._on_rom)
@@ -124,7 +127,7 @@ class PlayController(QObject):
 
     @property
     def picture(self) -> np.ndarray | None:
-        """u8[H, W] that the live view shows; None before the first."""
+        """Picture on show, u8[H, W]; None before the first."""
         return self.state.picture
 
     @property
@@ -133,12 +136,12 @@ class PlayController(QObject):
 
     @property
     def is_human(self) -> bool:
-        """True if the current player was started for the user."""
+        """True if the current player was started for the user instead of a policy."""
         return self.request is not None and self.request.mode == "human"
 
     @property
     def is_rom(self) -> bool:
-        """True while a bare ROM plays, without a task."""
+        """True while a ROM without a task plays."""
         return self.request is not None and self.request.task.lower().endswith(ROM_SUFFIXES)
 
     @property
@@ -147,17 +150,20 @@ class PlayController(QObject):
         return self.request is not None and bool(self.request.rival)
 
     def refusal(self) -> str:
-        """Return why no command can be sent to a player; empty when one plays."""
+        """Return why a command to the player is impossible; empty when a game plays."""
         return "" if self.is_active else tr("Nothing plays")
 
     def solo_refusal(self) -> str:
-        """Return why commands about a single game are impossible; empty when one plays."""
+        """Return why a command for a single game is impossible: none, or two side by side, play.
+
+        Empty when one plays.
+        """
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
     def play_game(self) -> None:
-        """Start the task's game for the user; if it plays already, give it the keyboard."""
+        """Let the user play the session's game: start it, or give the keyboard to it if it plays already."""
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
         if self.is_human and self.request and self.request.task == self._session.game:
@@ -166,13 +172,13 @@ class PlayController(QObject):
             self.play_human()
 
     def play_human(self) -> None:
-        """Start a player for the user, with the session's ROM or task."""
+        """Start a player process for the user with the session's ROM or task."""
         self._start(PlayerConfig(task=self._session.game, mode="human", speed=self.speed))
 
     def deploy(self, task: str, checkpoint: Path, rival: str = "") -> None:
-        """Let a checkpoint play; a player of the same task only loads its weights.
+        """Let a checkpoint play `task`; a player process of the same task only loads the new weights.
 
-        With the checkpoint folder `rival` the two play side by side.
+        With the checkpoint folder `rival`, both policies play side by side.
         """
         self.checkpoint = str(checkpoint)
         now = self.request
@@ -187,7 +193,7 @@ class PlayController(QObject):
         )
 
     def _start(self, request: PlayerConfig) -> None:
-        """Start a player; one that is still starting is ended without a notice."""
+        """Start a player process; another one that is still starting is ended without a notice."""
         self._forget_start()
         self._begin(tr("Starting the player"))
         self._starting = self._bridge.spawn(
@@ -196,7 +202,7 @@ class PlayController(QObject):
 
     @property
     def _is_starting(self) -> bool:
-        """True while another player is about to replace the current one."""
+        """True while a new player process, which will replace the current one, has no picture yet."""
         return self._starting is not None and not self._starting.done()
 
     def _forget_start(self) -> None:
@@ -219,7 +225,7 @@ class PlayController(QObject):
         self._bridge.spawn(self.end(), title=tr("The player did not stop"))
 
     async def end(self) -> None:
-        """End the player, and one that is still starting."""
+        """End the current player process and one that is starting."""
         self._forget_start()
         before, was_recording = self.player.directory, self.recording
         await self.player.stop()
@@ -231,7 +237,7 @@ class PlayController(QObject):
             self._tell_last(before)
 
     def _tell_last(self, player: Path | None) -> None:
-        """Announce the recording that the player with this folder saved as it ended."""
+        """Emit `recorded` with the newest recording in the folder of a player that has ended."""
         done = player.glob(f"recordings/*/{MANIFEST}") if player else ()
         if newest := max(done, default=None):
             self.recorded.emit(newest.parent)
@@ -239,7 +245,7 @@ class PlayController(QObject):
     # -- while it plays ---------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Pause or resume; a second press counts before the first is acknowledged."""
+        """Pause or resume the game; `state` changes before the player has answered."""
         if self.is_active:
             self.state.paused = not self.paused
             self.changed.emit()
@@ -262,7 +268,7 @@ class PlayController(QObject):
         self.set_speed(SPEEDS[min(max(index + step, 0), len(SPEEDS) - 1)])
 
     def turbo(self, on: bool) -> None:
-        """Play as fast as possible for as long as a key is held."""
+        """Play as fast as possible from the call with True to the call with False."""
         if on == self.state.is_turbo:
             return
         self.state.is_turbo = on
@@ -272,25 +278,25 @@ class PlayController(QObject):
         self.ask(commands.Restart)
 
     def rewind(self, on: bool) -> None:
-        """Play backwards for as long as a key is held."""
+        """Play backwards from the call with True to the call with False."""
         if on != self.state.rewinding and (not self.solo_refusal() or not on):
             self.state.rewinding = on
             self.player.send(commands.Rewind, on=on)
             self.changed.emit()
 
     def hold(self, mask: int) -> None:
-        """Send the player the mask of the buttons that the user holds."""
+        """Send the player the bit mask of the buttons that the user holds now."""
         if mask != self.state.buttons:
             self.state.buttons = mask
             self.player.send(commands.SetButtons, mask=mask)
 
     def click(self, x: int, y: int) -> None:
-        """Click a pixel of the picture; only ARC games take clicks."""
+        """Send a mouse click at a pixel of the picture; only ARC games use clicks."""
         if self.request is not None and is_arc(self.request.task):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Give the user the buttons of a hybrid game, or give them back to the policy."""
+        """Give the buttons of a hybrid game to the user (`human`) or back to the policy."""
         is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
         if human != self.state.taken_over and is_hybrid:
             self.state.taken_over = human
@@ -300,9 +306,9 @@ class PlayController(QObject):
             self.changed.emit()
 
     def note_frame(self, info: FrameInfo, picture: np.ndarray | None = None) -> None:
-        """Store the picture on show.
+        """Store the picture that arrived, and its number.
 
-        A player ends a recording itself when its episode ends or it is full; the recording is fetched then.
+        When the player has ended a recording itself (end of the episode, or full), the recording is fetched.
         """
         state = self.state
         state.picture, state.frame = picture, info.frame
@@ -335,9 +341,9 @@ class PlayController(QObject):
     async def capture(
         self, kind: type[commands.Command], *, hold: bool = False, **fields: Any
     ) -> tuple[records.AckEvent, np.ndarray]:
-        """Send a command while the game stands still; return its ack and the picture shown then.
+        """Pause the game, send a command, and return its ack and the picture then on show, u8[144, 160].
 
-        The game then goes on, unless it was paused or is to `hold`. Raises LabError.
+        Then the game goes on, unless it was paused before or `hold` is True. Raises LabError.
         """
         self.rewind(False)  # else a paused game would still go backwards
         async with self._capturing:
@@ -355,7 +361,7 @@ class PlayController(QObject):
         return ack, picture
 
     def _shown_shades(self) -> np.ndarray:
-        """Return u8[144, 160], the last picture of the player. Raises ProtocolError."""
+        """Return the player's last picture as shades, u8[144, 160]. Raises ProtocolError for another shape."""
         if self.player.frames_path is None:
             raise ProtocolError("nothing plays")
         reader = FrameReader(self.player.frames_path)
@@ -368,13 +374,13 @@ class PlayController(QObject):
         return np.frombuffer(found[2], np.uint8).reshape(shape.height, shape.width).copy()
 
     def load_state(self, path: Path, then: Callable[[], None]) -> None:
-        """Load a saved state; a file of another game changes nothing."""
+        """Load a saved state, then call `then`; a file of another game is refused and changes nothing."""
         self.ask(commands.LoadState, lambda ack: then(), tr("The state was not loaded"), path=str(path))
 
     def play_on(self, about: Recording, folder: Path, frame: int, branch: bool = False) -> None:
-        """Let the user play on from a frame of the recording in `folder`; the game waits there, paused.
+        """Load the state at `frame` of the recording in `folder` and let the user play from there, paused at first.
 
-        A `branch` is recorded, the recording's beginning included.
+        With `branch`, a new recording begins that contains the old one up to that frame.
         """
         try:
             task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
@@ -409,7 +415,10 @@ class PlayController(QObject):
         title: str = "",
         **fields: Any,
     ) -> None:
-        """Send a command; `then` gets the ack, a refusal becomes a banner."""
+        """Send a command to the player; `then` gets the ack.
+
+        A refusal is shown as a banner with `title`.
+        """
         if not self.is_active:
             return
 

@@ -1,4 +1,4 @@
-"""The gamepad as signals: found, lost, button down, button up; through SDL2 where it is installed."""
+"""Gamepad input as Qt signals (found, lost, button down or up), by SDL2 where it is installed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 STICK = 16_000
-"""Threshold of 32,767 beyond which the left stick counts as the D-pad."""
+"""Deflection, of 32,767, from which the left stick counts as a press of the D-pad."""
 READ_MS = 8
-"""Milliseconds between two readings of a gamepad: twice a frame."""
+"""Milliseconds between two readings of a gamepad: two per frame."""
 LOOK_MS = 500
 """Milliseconds between two searches for a gamepad while there is none."""
 
 
 class SdlPads:
-    """SDL's view of the first gamepad."""
+    """Access to the first gamepad by the SDL2 library."""
 
     def __init__(self) -> None:
         """Load SDL, which takes some 0.2 s. Raises ImportError or OSError where it cannot be used."""
@@ -37,7 +37,7 @@ class SdlPads:
         }
 
     def name(self) -> str:
-        """Return the name of the open gamepad; look for one if none is open. Empty if there is none."""
+        """Return the open gamepad's name, opening the first one found if none is open; empty without a gamepad."""
         sdl = self._sdl
         sdl.SDL_GameControllerUpdate()
         if self._pad is not None and not sdl.SDL_GameControllerGetAttached(self._pad):
@@ -53,7 +53,7 @@ class SdlPads:
         return (sdl.SDL_GameControllerName(self._pad) or b"gamepad").decode(errors="replace")
 
     def held(self) -> set[str]:
-        """Return SDL's names of the held buttons; the left stick counts as the D-pad."""
+        """Return the names, as in SDL, of the held buttons; the left stick counts as the D-pad."""
         sdl, pad = self._sdl, self._pad
         if pad is None:
             return set()
@@ -83,14 +83,14 @@ class Pads(Protocol):
 
 
 class Gamepad(QObject):
-    """Gamepad input, silent without library or gamepad; read only between `listen` and `rest`."""
+    """Gamepad signals; reads the device only between `listen` and `rest`, and does nothing without SDL2."""
 
     found = Signal(str)
     """Name of the gamepad that was found."""
     lost = Signal(str)
-    """Name of the gamepad that is gone; its buttons were released before."""
+    """Name of the gamepad that was disconnected; `button` signals have released its buttons before."""
     button = Signal(str, bool)
-    """SDL's name of a button; True if it went down."""
+    """SDL's name of a button, and True if it was pressed, False if released."""
 
     def __init__(self, open_pads: Callable[[], Pads] = SdlPads) -> None:
         super().__init__()
@@ -98,14 +98,14 @@ class Gamepad(QObject):
         self._pads: Pads | None = None
         self._opening: threading.Thread | None = None
         self.why_not = ""
-        """Reason why no gamepad can be used at all; empty while that is unknown."""
+        """Reason why gamepads cannot be used, such as a missing library; empty otherwise."""
         self.name = ""
         self._held: set[str] = set()
         self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
 
     def listen(self) -> None:
-        """Begin to read the gamepad, as a game is on show; the library is loaded in a thread."""
+        """Begin to read the gamepad while a game is visible; SDL is loaded in a thread."""
         if self.why_not or self._timer.isActive():
             return
         if self._opening is None:
@@ -114,7 +114,7 @@ class Gamepad(QObject):
         self._timer.start()
 
     def rest(self) -> None:
-        """Release every button and stop reading: no game is on show."""
+        """Signal the release of every held button and stop reading."""
         self._timer.stop()
         self._release_all()
 

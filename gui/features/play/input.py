@@ -1,4 +1,4 @@
-"""Keyboard and gamepad input of the game while its screen has the focus."""
+"""Keyboard and gamepad input for the game, while its screen has the keyboard focus."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PAD = "gamepad"
 
 
 class PlayInput(QObject):
-    """Input of the game; a lost focus or gamepad releases every button."""
+    """Translates keys and gamepad buttons to joypad buttons and commands; losing the focus releases all."""
 
     focused = Signal()
-    """The game got the keyboard, or lost it."""
+    """The game's screen got or lost the keyboard focus."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class PlayInput(QObject):
         keys.changed.connect(self.release_all)
 
     def release_all(self) -> None:
-        """Release every button."""
+        """Release all held Game Boy buttons."""
         self._joypad.release_all()
         self._playing.hold(0)
 
@@ -61,14 +61,14 @@ class PlayInput(QObject):
         return super().eventFilter(watched, event)
 
     def _is_play_key(self, event: QKeyEvent) -> bool:
-        """Return whether the game takes a key while its screen has the focus; shortcuts are excluded."""
+        """Return whether the game, not a shortcut, gets this key while its screen has the focus."""
         control = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
         return not event.modifiers() & control and bool(self._keys.act_of_key(event.key()))
 
     def _under_turbo(self, event: QKeyEvent) -> QAction | None:
-        """Return the command of a function key while Shift is held for turbo.
+        """Return the command of a function key that is pressed while Shift is held for turbo.
 
-        That of Shift and the key if there is one, else that of the key alone.
+        A command whose shortcut is Shift and the key comes before one of the key alone; None without either.
         """
         is_function = Qt.Key.Key_F1 <= event.key() <= Qt.Key.Key_F35
         if not (self._playing.state.is_turbo and is_function):
@@ -95,7 +95,10 @@ class PlayInput(QObject):
             self._do(act, pressed, PAD + button)
 
     def _do(self, act: str, pressed: bool, by: object) -> bool:
-        """Perform an act and return whether that was possible; `by` is the key or button pressed or released."""
+        """Perform the act named `act` and return whether that was possible.
+
+        `by` identifies the key or gamepad button that was pressed or released.
+        """
         playing = self._playing
         if ACT_OF_NAME[act].is_button:
             (self._joypad.press if pressed else self._joypad.release)(act, by)

@@ -1,4 +1,4 @@
-"""Keys and gamepad buttons of the game: acts, the user's choices, settings page."""
+"""Keys and gamepad buttons for the game: their acts, the user's choices, the settings page."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ PLAY_KEYS = (
     ("Tab", "hold to take over (Hybrid)"),
     ("Esc", "leave the screen"),
 )
-"""Keys that the screen takes while it has the focus, by default."""
+"""Default keys of the game's screen and their meaning, for the list of shortcuts."""
 KEY_SETTING, PAD_SETTING = "play/key/", "play/pad/"
-"""Prefixes of the settings that hold choices; the act's name follows."""
+"""Prefixes of the settings keys with chosen keys and gamepad buttons; the act's name follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayAct:
-    """Act of a key or gamepad button while the game has the keyboard."""
+    """Something that a key or gamepad button does while the game has the keyboard, such as Up or Pause."""
 
     name: str
     words: str
     keys: tuple[int, ...] = ()
-    """Qt.Key values; only the first can be changed."""
+    """Default keys as Qt.Key values; the user can only change the first."""
     pad: tuple[str, ...] = ()
-    """SDL's names of game controller buttons."""
+    """Default gamepad buttons, named as in SDL."""
 
     @property
     def is_button(self) -> bool:
-        """True if the act is a button of the Game Boy."""
+        """True if the act presses a Game Boy button."""
         return self.name in MASK_BITS
 
 
@@ -70,16 +70,16 @@ PLAY_ACTS = (
     PlayAct("take_over", "Hold to take over (Hybrid)", (_KEY.Key_Tab, _KEY.Key_Backtab)),
     PlayAct("leave", "Leave the screen", (_KEY.Key_Escape,)),
 )
-"""The acts. A gamepad's right-hand button is A and its lower one B, as on a Game Boy."""
+"""All acts. On a gamepad the right-hand button is A and the lower one B, as on a Game Boy."""
 ACT_OF_NAME = {act.name: act for act in PLAY_ACTS}
 
 
 class Joypad:
-    """Held buttons. Opposite directions cannot both be held, as on the real D-pad."""
+    """Set of held Game Boy buttons; opposite directions are never held together, as on the real D-pad."""
 
     def __init__(self) -> None:
         self._held: list[tuple[str, object]] = []
-        """(button, key or gamepad button that holds it): several may hold the same one."""
+        """(button, key or gamepad button that holds it); several keys may hold the same button."""
 
     @property
     def mask(self) -> int:
@@ -91,7 +91,7 @@ class Joypad:
         return sum(1 << MASK_BITS.index(name) for name in held)
 
     def press(self, name: str, by: object = None) -> None:
-        """Hold the button `name`, one of MASK_BITS, by the key or gamepad button `by`."""
+        """Hold the button `name`, a key of MASK_BITS, on behalf of the key or gamepad button `by`."""
         if (name, by) not in self._held:
             self._held.append((name, by))
 
@@ -104,7 +104,7 @@ class Joypad:
 
 
 class GameKeys(QObject):
-    """The user's keys and gamepad buttons; each does one thing."""
+    """Map from keys and gamepad buttons to acts, as chosen by the user; each has at most one act."""
 
     changed = Signal()
 
@@ -116,11 +116,11 @@ class GameKeys(QObject):
         self._read()
 
     def act_of_key(self, key: int) -> str:
-        """Return the name of the PlayAct of a Qt.Key; empty for none."""
+        """Return the name of the act bound to a Qt.Key; empty for none."""
         return next((name for name, keys in self._keys.items() if key in keys), "")
 
     def act_of_pad(self, button: str) -> str:
-        """Return the name of the PlayAct of a gamepad button, by SDL's name; empty for none."""
+        """Return the name of the act bound to a gamepad button, named as in SDL; empty for none."""
         return next((name for name, buttons in self._pad.items() if button in buttons), "")
 
     def key_words(self, act: str) -> str:
@@ -130,21 +130,21 @@ class GameKeys(QObject):
         return ", ".join(self._pad[act])
 
     def set_key(self, act: str, key: int) -> None:
-        """Give an act another key. Raises ValueError when another act has the key."""
+        """Bind an act to another key. Raises ValueError when another act has that key."""
         holder = self.act_of_key(key)
         if holder and holder != act:
             raise ValueError(holder)
         self._keep(KEY_SETTING, act, str(int(key)), (int(key),) == ACT_OF_NAME[act].keys[:1])
 
     def set_pad(self, act: str, button: str) -> None:
-        """Give an act another gamepad button. Raises ValueError when another act has the button."""
+        """Bind an act to another gamepad button. Raises ValueError when another act has that button."""
         holder = self.act_of_pad(button)
         if holder and holder != act:
             raise ValueError(holder)
         self._keep(PAD_SETTING, act, button, (button,) == ACT_OF_NAME[act].pad)
 
     def reset(self) -> None:
-        """Restore the default keys and buttons of every act."""
+        """Restore the default keys and gamepad buttons of all acts."""
         for act in PLAY_ACTS:
             self._settings.remove(KEY_SETTING + act.name)
             self._settings.remove(PAD_SETTING + act.name)
@@ -158,7 +158,7 @@ class GameKeys(QObject):
         self._read()
 
     def _read(self) -> None:
-        """Read the choices, then give defaults to the other acts, less the keys that choices took."""
+        """Load the saved bindings; other acts keep their default keys, unless a saved binding uses them."""
         chosen_keys, chosen_pad = set(), set()
         self._keys, self._pad = {}, {}
         for act in PLAY_ACTS:
@@ -176,18 +176,18 @@ class GameKeys(QObject):
 
 
 def _key_of(text: str) -> int:
-    """Return the Qt.Key in a setting; 0 if it holds none."""
+    """Return the Qt.Key saved as `text` in the settings; 0 if it is invalid."""
     is_number = text.isascii() and text.isdigit() and len(text) < 10  # the range of Qt's int
     return int(text) if is_number and QKeySequence(int(text)).toString() else 0
 
 
 def is_bindable(key: int) -> bool:
-    """Return whether a key can be bound to an act: a lone Control or Alt belongs to shortcuts."""
+    """Return whether an act may be bound to this key; modifiers such as Control and Alt are excluded."""
     return key not in (Qt.Key.Key_Control, Qt.Key.Key_Alt, Qt.Key.Key_Meta, Qt.Key.Key_AltGr, Qt.Key.Key_unknown, 0)
 
 
 class GameKeysPage(QWidget):
-    """Settings page of the game's keys: choose a row, press *Change*, then the key or button; Esc cancels."""
+    """Settings page of the game's keys: select a row, press *Change*, then the new key or button; Esc cancels."""
 
     def __init__(self, keys: GameKeys, gamepad: Gamepad) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The live view: a deployed policy or the user at one Game Boy, in real time."""
+"""Live view: a game in real time, played by a deployed policy or the user."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from trainer_core.wire.frames import FrameInfo
 
 FRAME_MS = 16
 TIGHT_HEIGHT = 480
-"""Height of the view below which the controls shrink, so that the game keeps twice its size."""
+"""Height of the view in pixels below which the controls shrink, so that the game keeps scale 2."""
 
 
 class LiveView(QWidget):
-    """Live view; keys reach the joypad only while the screen has the focus."""
+    """Live view of the game; keys reach the joypad only while its screen has the focus."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class LiveView(QWidget):
         self.refresh()
 
     def place_welcome(self, page: QWidget) -> None:
-        """Show this page in place of the game's screen until a game plays."""
+        """Show `page` in place of the game's screen until a game plays."""
         self._welcome = page
         self._stack.addWidget(page)
         self.refresh()
@@ -114,7 +114,7 @@ class LiveView(QWidget):
             self.strip.write(info, self._session.mode)
 
     def _arranged(self, pictures: np.ndarray) -> np.ndarray:
-        """Return the picture, or those of two policies side by side."""
+        """Return the picture to show: that of one game, or the pictures of two policies side by side."""
         if len(pictures) == 1:
             return pictures[0]
         room = (self.screen_view.width(), self.screen_view.height())
@@ -157,7 +157,7 @@ class LiveView(QWidget):
             self._gamepad.rest()
 
     def _what_plays(self) -> str:
-        """Return the words for the current player: a checkpoint's task, steps and success, or the user."""
+        """Return a text on the current player: a checkpoint's task, steps and success rate, or the user."""
         request = self._playing.request
         if request is None:
             return ""
@@ -183,7 +183,7 @@ class LiveView(QWidget):
         )
 
     def _name_of(self, checkpoint: Path) -> str:
-        """Return the run, steps and success of one of two policies."""
+        """Return a checkpoint's run, number of steps and success rate as text, for one of two policies."""
         row = self._checkpoints.row_of(checkpoint)
         if row < 0:
             return checkpoint.name

@@ -1,4 +1,4 @@
-"""Saliency: what the playing policy looks at, requested from each new player while on show."""
+"""Saliency map of the playing policy: which parts of the picture influence it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trainer_core.wire.records import SaliencyEvent
 
 
 class SaliencyController(QObject):
-    """Requests for saliency; while off, the player computes none."""
+    """Turns the computation of saliency maps in the player on and off."""
 
     changed = Signal()
     found = Signal(object)
-    """f32[rows, columns] over the picture on show, or None."""
+    """Saliency map f32[rows, columns] for the picture on show, or None to remove it."""
 
     def __init__(self, playing: PlayController) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class SaliencyController(QObject):
         self._playing.ask(commands.ShowSaliency, lambda ack: self._set(True), on=True)
 
     def _on_started(self) -> None:
-        """Request saliency from a new player if it was on and the player can compute it."""
+        """Turn saliency on in a new player if it was on before and the player can compute it."""
         was_on = self.is_on or self._comes_back
         self._set(False)
         self._comes_back = was_on and not self.is_possible

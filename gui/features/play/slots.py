@@ -1,4 +1,4 @@
-"""Save slots: nine states per game, each with its picture, and the button with their menu."""
+"""Save slots: nine saved states per game, each with a picture, and the button with their menu."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOT_PICTURE = QSize(80, 72)
 
 
 class SlotsController(QObject):
-    """Save slots, files below `slots/` of the home, in one folder per game."""
+    """Save slots: files below `slots/` of the home folder, one subfolder per game."""
 
     changed = Signal()
 
@@ -34,10 +34,10 @@ class SlotsController(QObject):
         self._bridge, self._playing = bridge, playing
         self._notices, self._palette = notices, palette
         self.current = 1
-        """Slot that the keys save to and load from."""
+        """Number of the slot used by the keys for saving and loading."""
         self.can_undo = False
         self._games: dict[str, Path] = {}
-        """Folder of each game that played, so that a ROM is hashed once per start."""
+        """Cached folder of each game, so that a ROM is hashed only once."""
         playing.started.connect(self._on_started)
         playing.changed.connect(self.changed)
 
@@ -47,12 +47,12 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def path(self, slot: int) -> Path:
-        """Return the file of a slot of the playing game; its picture has the suffix .png."""
+        """Return the state file of a slot of the playing game; the picture beside it has the suffix .png."""
         request = self._playing.request
         return self._folder(request.task if request else "") / f"slot_{slot}.npz"
 
     def _folder(self, task: str) -> Path:
-        """Return the folder of a task's id, or of a bare ROM's hash, which stays when the file moves."""
+        """Return the slots' folder of a task or ROM; that of a ROM is named by its hash, not its path."""
         if task not in self._games:
             shelf = self._bridge.home.root / "slots"
             by_name = shelf / hashlib.sha256(task.encode()).hexdigest()[:16]
@@ -81,7 +81,7 @@ class SlotsController(QObject):
         return "" if self.can_undo else tr("Nothing was loaded")
 
     def save(self, slot: int = 0) -> None:
-        """Save the state of the game in `slot`, 0 = the current one."""
+        """Save the game's state in `slot`; 0 means the current slot."""
         self.current = slot or self.current
         self._bridge.spawn(self._save(self.current), title=tr("The state was not saved"))
 
@@ -93,7 +93,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def load(self, slot: int = 0) -> None:
-        """Load `slot`, 0 = the current one."""
+        """Load the state in `slot`; 0 means the current slot."""
         self.current = slot or self.current
         if self.path(self.current).is_file():
             self._playing.load_state(self.path(self.current), self._on_loaded)
@@ -105,7 +105,7 @@ class SlotsController(QObject):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Restore the state from before the last load; called again, the loaded one."""
+        """Restore the state from before the last load; a second call restores the loaded state."""
         self._playing.undo_load()
 
 
@@ -117,7 +117,7 @@ class _LargeIcons(QProxyStyle):
 
 
 class SlotButton(QToolButton):
-    """Button with a menu of slots, read when it opens: another window may have saved into them."""
+    """Button with a menu of the slots, read from the disk when it opens, as another window may have saved."""
 
     def __init__(self, slots: SlotsController, actions: ActionRegistry) -> None:
         super().__init__()

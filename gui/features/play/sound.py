@@ -1,4 +1,4 @@
-"""Sound of the game: volume, and the button whose menu has volume, mute and channels."""
+"""Sound of the game: volume and channels, and the button whose menu has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_CHANNELS = 0b1111
 
 
 class SoundController(QObject):
-    """Sound settings; while muted, the player makes no sound at all."""
+    """Sound settings, sent to the player; while muted, the player computes no sound."""
 
     changed = Signal()
 
@@ -32,7 +32,7 @@ class SoundController(QObject):
         self.is_muted = settings.flag("sound/muted", False)
         self.channels = int(settings.number("sound/channels", ALL_CHANNELS)) & ALL_CHANNELS
         self.reason = ""
-        """Reason why no sound is audible though it should be; empty if it is, or while that is unknown."""
+        """Reason why no sound is audible, such as a missing audio device; empty when there is none."""
         playing.started.connect(self._on_started)
         playing.sounded.connect(self._on_sounded)
 
@@ -46,7 +46,7 @@ class SoundController(QObject):
         self._set_muted(not self.is_muted)
 
     def toggle_channel(self, channel: int) -> None:
-        """Turn a channel, 0 to 3, on or off."""
+        """Turn a sound channel, 0 to 3, on or off."""
         self.channels ^= 1 << channel
         self._settings.set("sound/channels", self.channels)
         self._send()
@@ -55,13 +55,13 @@ class SoundController(QObject):
         return bool(self.channels >> channel & 1)
 
     def name(self) -> str:
-        """Return the button's text, which without an audio device must not read as on."""
+        """Return the text of the sound button: muted, on, or impossible for lack of an audio device."""
         if self.is_muted:
             return tr("Sound off")
         return tr("No sound") if self.reason else tr("Sound")
 
     def words(self) -> str:
-        """Return the button's tooltip."""
+        """Return the tooltip of the sound button: volume, or why nothing is audible."""
         if self.is_muted:
             return tr("The sound is off")
         if self.reason:

@@ -1,4 +1,4 @@
-"""Strip under the live view: player, held buttons, action probabilities, transport, speed, tools."""
+"""Controls under the live view: player, held buttons, action probabilities, pause and step, speed, tools."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ BARS_HEIGHT, TIGHT_BARS_HEIGHT, NAMES_HEIGHT = 40, 28, 14
 """Heights in pixels of the bars, and of the names below them."""
 VALUE_WIDTH = 104
 NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
-"""Least column width in pixels for every name; below it only the chosen action is named, in the second width."""
+"""Least column width in pixels for naming every action; and for naming the chosen action alone."""
 TRANSPORT = {
     "playPause": "playPauseButton",
     "playStep": "playStepButton",
     "playRestart": "playRestartButton",
     "endPlayer": "playStopButton",
 }
-"""objectNames of the icon buttons, by their action."""
+"""objectName of each icon button by the id of its command."""
 
 
 class PolicyBars(QWidget):
-    """Bars of a policy: a column per action of the codec, the chosen one in the accent colour."""
+    """Bar chart of action probabilities, one column per action; the chosen action in the accent colour."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class PolicyBars(QWidget):
         return QSize(280, self._height)
 
     def set_tight(self, is_tight: bool) -> None:
-        """Draw lower bars, for a low window."""
+        """Draw lower bars when the window is low."""
         self._height = TIGHT_BARS_HEIGHT if is_tight else BARS_HEIGHT
         self.updateGeometry()
 
     def show_thought(self, event: PolicyEvent | None) -> None:
-        """Show the bars of a step; None while no policy plays, or one that reports no probabilities."""
+        """Show the probabilities of a step; None when no policy plays or it reports none."""
         self.event_shown = event
         self.setAccessibleName(self.words())
         self.setToolTip(self.words())
@@ -106,7 +106,7 @@ class PolicyBars(QWidget):
 
 
 class VersusBoard(QWidget):
-    """Score of two policies, in two columns as their pictures."""
+    """Steps and wins of two policies that play side by side, a column for each below its picture."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class VersusBoard(QWidget):
         grid.addWidget(self.rounds, 2, 0, 1, 4)
 
     def set_names(self, left: str, right: str) -> None:
-        """Show the names of the two policies."""
+        """Show these names of the two policies."""
         for shown, name in zip(self.names, (left, right), strict=True):
             shown.setText(name)
 
@@ -148,7 +148,7 @@ class VersusBoard(QWidget):
 
 
 def way_words(side: VersusSide) -> str:
-    """Return the progress of one policy in words."""
+    """Return the state of one policy's episode as text: goal reached, cut off, or step, distance and action."""
     if side.success:
         return tr("goal after {steps} steps", steps=side.steps)
     if side.over:
@@ -162,7 +162,7 @@ def speed_text(speed: float) -> str:
 
 
 class PlayStrip(QWidget):
-    """Two short rows of controls, which fit beside the docks at 1024 pixels."""
+    """Two rows of controls, short enough to fit beside the docks in a window of 1024 pixels."""
 
     def __init__(
         self, playing: PlayController, slots: SlotsController, sound: SoundController, actions: ActionRegistry
@@ -187,7 +187,7 @@ class PlayStrip(QWidget):
         self.set_tight(False)
 
     def set_tight(self, is_tight: bool) -> None:
-        """Leave more room for the game in a low window."""
+        """Make the controls lower in a low window, to leave space for the game."""
         if is_tight != self.is_tight:
             self.is_tight = is_tight
             gap = 3 if is_tight else 8
@@ -252,7 +252,7 @@ class PlayStrip(QWidget):
             self._playing.set_speed(SPEEDS[index])
 
     def write(self, info: FrameInfo, mode: Mode) -> None:
-        """Show the data of the current picture."""
+        """Show who plays, held buttons, goal distance, reward, action and speed for the picture on show."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
         set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
@@ -273,7 +273,7 @@ class PlayStrip(QWidget):
         self._write_clock()
 
     def refresh(self) -> None:
-        """Show the player's current state."""
+        """Show the current state of the player (playing, paused, recording) in all controls."""
         playing, active = self._playing, self._playing.is_active
         self.speed.setEnabled(active)
         nearest = min(SPEEDS, key=lambda speed: abs(speed - playing.speed))

@@ -1,4 +1,4 @@
-"""Replay: recordings played back, compared, exported, used as demonstrations."""
+"""Replay of recordings: play, compare, export, use as demonstrations for training."""
 
 from __future__ import annotations
 
@@ -169,6 +169,6 @@ def define_export(
 
 
 def has_mp4() -> bool:
-    """Return whether an encoder of MP4 is installed."""
+    """Return whether a program that encodes MP4 is installed."""
     found = importlib.util.find_spec("imageio_ffmpeg") is not None
     return shutil.which("ffmpeg") is not None or found

@@ -1,4 +1,4 @@
-"""Recordings: the list, the ones on show, conversion of other files, and exports."""
+"""Recordings: the list, the ones on show, import of other files, exports."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from trainer_core.wire.errors import ProtocolError
 MOST_OFFERED = 50
 MOST_BESIDE = 3
 CLIP_SUFFIXES = (".gif", ".apng", ".png", ".replay", ".vbm", ".json", ".jsonl")
-"""Suffixes of dropped files that open in the replay; a folder may have any name."""
+"""Suffixes of files that open in the replay when dropped; folders may have any name."""
 
 
 class ReplayController(QObject):
     changed = Signal()
-    """The list of recordings changed, or a GIF began or ended."""
+    """The list of recordings changed, or the making of a GIF began or ended."""
     loaded = Signal()
     """Another recording is on show."""
     progressed = Signal(float)
     """Progress of the GIF, 0 to 1."""
     rom_wanted = Signal(object)
-    """Path of an input movie whose game is unknown."""
+    """Path of an input movie (recorded buttons) for whose game the user has to be asked."""
     exported = Signal(object)
     """Path of a finished GIF."""
 
@@ -46,15 +46,15 @@ class ReplayController(QObject):
         super().__init__()
         self._bridge, self._log, self._playing = bridge, log, playing
         self.frame = 0
-        """Frame on show."""
+        """Index of the frame on show."""
         self._navigation, self._notices = navigation, notices
         self.folders: list[Path] = []
         """Recordings in the list, the newest first."""
         self.replay: Replay | None = None
         self.beside: list[Replay] = []
-        """Recordings shown in lockstep with it."""
+        """Recordings that are shown beside the main one, at the same frame."""
         self.opening = ""
-        """File being converted to a recording; empty when there is none."""
+        """File that is being converted to a recording; empty when there is none."""
         self._job: Job | None = None
         self._was_there = False
         playing.recorded.connect(self._on_recorded)
@@ -64,7 +64,7 @@ class ReplayController(QObject):
         return self._job is not None
 
     def reload(self) -> None:
-        """List the recordings; show the newest if none is on show."""
+        """Read the list of recordings; show the newest if none is on show."""
         found = list_recordings(self._bridge.home.root)[-MOST_OFFERED:]
         self.folders = list(reversed(found))
         if self.replay is None and self.folders:
@@ -72,7 +72,7 @@ class ReplayController(QObject):
         self.changed.emit()
 
     def load(self, folder: Path, frame: int | None = None) -> None:
-        """Show a recording at `frame`, or at the frame that the recording marks as its subject."""
+        """Show a recording at `frame`, by default the frame of interest stored in the recording."""
         replay = self._read(folder)
         if replay is None:
             return
@@ -91,7 +91,7 @@ class ReplayController(QObject):
             return None
 
     def toggle_beside(self, folder: Path) -> None:
-        """Add another recording beside the one on show, or remove it; four at most in all."""
+        """Show a recording beside the main one, or stop showing it; at most four in all."""
         left = [other for other in self.beside if other.folder != folder]
         if len(left) == len(self.beside):
             if len(left) >= MOST_BESIDE:
@@ -105,9 +105,9 @@ class ReplayController(QObject):
     # -- converting files to recordings -----------------------------------------------------
 
     def open(self, path: Path, rom: str = "") -> None:
-        """Show a recording, or convert a rollout, a GIF, an input movie or a receipt to one.
+        """Show a recording; a rollout, GIF, input movie or failure receipt is converted to one first.
 
-        `rom` is the game of a movie; without it, the movie's hash or name is looked up among the known games.
+        `rom` is the game of an input movie; if empty, it is found among the known games by hash or name.
         """
         self._notices.withdraw(FILE_OPENED)
         if (path / MANIFEST).is_file():
@@ -177,11 +177,11 @@ class ReplayController(QObject):
         )
 
     def note_seen(self) -> None:
-        """Withdraw the notice of a replay that is now on show."""
+        """Remove the notice on a new recording, as it is on show now."""
         self._notices.withdraw(tr("Recorded"))
 
     def play_on(self) -> None:
-        """Play on from exactly the frame on show."""
+        """Let the user play on from the frame on show."""
         if self.replay is not None:
             self._playing.play_on(self.replay.recording, self.replay.folder, self.frame)
 
@@ -196,9 +196,9 @@ class ReplayController(QObject):
         return "" if self.replay is not None or self.is_exporting else tr("Record something first")
 
     def toggle_export(self, screen: str = "green") -> None:
-        """Make the GIF beside the recording, or cancel the one being made.
+        """Make a GIF of the recording in its folder, or cancel the one being made.
 
-        `screen` names the colours on show, a key of SCREENS.
+        `screen`, a key of SCREENS, names the colours.
         """
         if self._job is not None:
             self._job.cancel()
@@ -207,7 +207,7 @@ class ReplayController(QObject):
             self._run_export("export", path, ["--palette", f"screen-{screen}"])
 
     def export_as(self, path: Path, options: list[str]) -> None:
-        """Export in any format of `dmglab export`, in a process of its own, with its options.
+        """Export the recording to `path` by `dmglab export` with `options`, in a process of its own.
 
         A cancelled or failed export leaves no file.
         """

@@ -1,4 +1,4 @@
-"""Recordings as demonstrations for training, and their form."""
+"""Recordings as demonstrations for training, and the form that adds one to a task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Demonstrations(QObject):
         self._bridge, self._replay, self._notices = bridge, replay, notices
 
     def tasks(self) -> list[str]:
-        """Return the ids of this home's own tasks of the recorded game; shipped tasks stay as they are."""
+        """Return the ids of the user's own tasks for the game of the recording on show."""
         replay, home = self._replay.replay, self._bridge.home
         if replay is None or not replay.can_play_on:
             return []
@@ -37,7 +37,10 @@ class Demonstrations(QObject):
         return self._replay.replay_refusal()
 
     def add(self, task: str, first: int, last: int) -> None:
-        """Add frames `first` to `last` of the recording on show to a task, up to its goal."""
+        """Add frames `first` to `last` of the recording on show to a task as a demonstration of its goal.
+
+        Frames after the goal was reached are left out.
+        """
         replay = self._replay.replay
         if replay is None:
             return
@@ -64,7 +67,7 @@ class Demonstrations(QObject):
 
 class DemoSheet(QDialog):
     def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
-        """Build the form; `add` gets task, first and last frame, counted from 0."""
+        """Build the form; `add` is called with task, first and last frame, counted from 0."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("demoSheet")

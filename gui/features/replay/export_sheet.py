@@ -1,4 +1,4 @@
-"""The export sheet: format, target, scale, palette, range and speed of a clip."""
+"""Export form of a recording: format, file, scale, palette, range and speed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PALETTES = (
 
 
 class ExportSheet(QDialog):
-    """The export sheet; `export` gets the options of `dmglab export` when the user agrees."""
+    """Export form; when the user confirms, it calls `export` with the file and options of `dmglab export`."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class ExportSheet(QDialog):
         screen: str,
         export: Callable[[Path, list[str]], object],
     ) -> None:
-        """Build the sheet for a recording of `frames` frames.
+        """Build the form for a recording of `frames` frames.
 
-        `place` is the target without a suffix; `screen` names the colours on show.
+        `place` is the proposed file without suffix; `screen` names the present screen colours.
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -1,4 +1,4 @@
-"""Below a replay: thumbnails along its length, and bars of actions, buttons, rewards and curves."""
+"""Timeline below a replay: thumbnails, and bars of actions, buttons, rewards and curves."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trainer_core.wire.buttons import ALL_ACTIONS
 
 STRIP_HEIGHT = 36
 ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
-"""Top and bottom of each band, in pixels."""
+"""Top and bottom of each row of the lane in pixels."""
 
 
 class FilmStrip(QWidget):
-    """Thumbnails, read once per width; each is of the frame at its left edge."""
+    """Row of thumbnails; each shows the frame at its left edge. They are read again when the width changes."""
 
     frame_picked = Signal(int)
 
@@ -39,7 +39,7 @@ class FilmStrip(QWidget):
         return QSize(200, STRIP_HEIGHT)
 
     def show_replay(self, replay: Replay | None, frames: int) -> None:
-        """Show a replay; `frames` is the length of the whole strip, which may exceed the clip's."""
+        """Show a recording; `frames` is the length of the whole timeline, at least the recording's."""
         self._replay, self._frames = replay, frames
         self.update()
 
@@ -88,10 +88,9 @@ class FilmStrip(QWidget):
 
 
 class ActionLane(QWidget):
-    """Bars below a replay: actions, buttons, reward and curves.
+    """Bars below a replay: actions, buttons, reward, and curves of goal distance and the critic's value.
 
-    One cell an agent step names its action; below it the eight buttons, frame by frame, the reward, and the goal
-    distance with the critic's value.
+    An agent step is one cell with its action; buttons are drawn frame by frame.
     """
 
     frame_picked = Signal(int)
@@ -111,7 +110,7 @@ class ActionLane(QWidget):
         return QSize(200, CURVES[1] + 2)
 
     def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
-        """Show a replay; `frames` is the length of the whole lane, which may exceed the clip's."""
+        """Show a recording; `frames` is the length of the whole timeline, at least the recording's."""
         self._replay, self._frame = replay, 0
         self._frames = max(frames, len(replay) if replay is not None else 0)
         self.update()
@@ -137,7 +136,7 @@ class ActionLane(QWidget):
             painter.fillRect(QRectF(place, 0, 1, self.height()), QColor(colors.text))
 
     def _picture(self, replay: Replay) -> QPixmap:
-        """Return everything but the mark, painted once per size and theme."""
+        """Return the lane without the mark of the current frame, cached until size or theme change."""
         colors, ratio = theme.current(), self.devicePixelRatioF()
         key = (replay, self._frames, self.size(), ratio, colors.name)
         if self._drawn is None or key != self._drawn_for:
@@ -169,7 +168,7 @@ class ActionLane(QWidget):
             painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, abs(height))), color)
 
     def _paint_buttons(self, painter: QPainter, replay: Replay, scale: float) -> None:
-        """Paint two pixels a button, in the order of the mask's bits."""
+        """Paint the held buttons, a bar two pixels high for each, in the order of the mask's bits."""
         colors, top = theme.current(), BUTTONS[0]
         for bit in range(8):
             held = np.flatnonzero(np.diff(replay.buttons >> bit & 1, prepend=0, append=0))

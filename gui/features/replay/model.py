@@ -44,12 +44,12 @@ class Replay:
 
     @property
     def can_play_on(self) -> bool:
-        """True if an emulator can replay its buttons."""
+        """True if an emulator can repeat the recorded buttons, so that the user can play on."""
         return bool(self.recording.state)
 
     @property
     def has_goal(self) -> bool:
-        """True if its steps were judged; a bare ROM's are not."""
+        """True if the recording has rewards and goal distances; recordings of a ROM without a task have none."""
         return not self.recording.task.lower().endswith(ROM_SUFFIXES)
 
     def picture(self, frame: int) -> np.ndarray:
@@ -62,14 +62,14 @@ class Replay:
         return shades.reshape(about.height, about.width)
 
     def step_at(self, frame: int) -> int:
-        """Return the index of a frame's agent step, -1 if it has none."""
+        """Return the index of the agent step that a frame belongs to, -1 if it belongs to none."""
         index = bisect.bisect_left(self._last_frames, frame)
         if index == len(self.steps) or frame < self.steps[index].first_frame:
             return -1
         return index
 
     def describe(self, frame: int) -> str:
-        """Return a frame's step in words: its action and result."""
+        """Return a text on a frame's agent step: its action, reward and result."""
         index = self.step_at(frame)
         if index < 0:
             return ""
@@ -92,14 +92,14 @@ class Replay:
 
 
 def _terms(step: RecordedStep) -> str:
-    """Return the terms of a reward in brackets, without the zero ones."""
+    """Return the nonzero terms of a step's reward as text in brackets."""
     told = [f"{name.replace('_', ' ')} {part:+.3f}" for name, part in step.terms.items() if part]
     return f" ({', '.join(told)})" if told else ""
 
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change
 def recording_name(folder: Path) -> str:
-    """Return a recording's name; its folder's name if it cannot be read."""
+    """Return a recording's title; if it cannot be read, the name of its folder."""
     try:
         about = read_recording(folder)
         when = time.localtime(about.created_at)
@@ -117,7 +117,7 @@ def recording_name(folder: Path) -> str:
 
 
 def _game(folder: Path, about: Recording) -> str:
-    """Return a task's own name, a ROM's file name, or the source of a converted clip."""
+    """Return the name of the recorded game: task, ROM file, or source of a converted file."""
     if about.source and not about.state:
         return folder.name
     return Path(about.task).name or folder.name

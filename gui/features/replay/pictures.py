@@ -1,4 +1,4 @@
-"""Screenshots of the game, to a file or the clipboard, pixel for pixel."""
+"""Screenshots of the game to a file or the clipboard, one image pixel per game pixel."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from gui.state.notices import Notices
 from gui.state.session import Navigation, Place
 
 TOLD_MS = 6000
-"""Milliseconds of the notice: others with a button stay until dismissed, but this one covers the game."""
+"""Milliseconds that the notice of a screenshot stays; others stay longer, but this one may cover the game."""
 
 
 class PicturesController(QObject):
-    """Screenshots in `pictures/` of the home, named by game, time and frame; existing files stay."""
+    """Screenshots in `pictures/` of the home folder, named by game, time and frame.
+
+    Existing files are not overwritten.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class PicturesController(QObject):
         return self._navigation.place is Place.REPLAY and self._replay.replay is not None
 
     def save(self) -> None:
-        """Save the replay's frame while its tab is in front, else the picture of the playing game."""
+        """Save the frame of the replay if the Replay tab is visible, else the picture of the playing game."""
         found = self._on_show()
         if found is None:
             return
@@ -91,7 +94,7 @@ class PicturesController(QObject):
         )
 
     def _on_show(self) -> tuple[str, int, np.ndarray] | None:
-        """Return (game, frame, picture) of the visible tab."""
+        """Return (game, frame number, picture) of the visible tab; None when it shows none."""
         replay = self._replay.replay
         if self._shows_replay and replay is not None:
             frame = self._replay.frame

@@ -1,4 +1,4 @@
-"""The replay tab: scrub through up to four recordings in lockstep, with actions and rewards."""
+"""Replay tab: up to four recordings at the same frame, with a timeline of actions and rewards."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from trainer_core.lab.recording import FRAMES_PER_SECOND
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
 LEAST_CHOICE = 120
-"""Least width of the list of recordings with the margins of its row, in a narrow window."""
+"""Least width in pixels of the drop-down list of recordings in a narrow window."""
 ROLL_HEIGHT = 560
-"""Least height of the tab that shows both the piano roll and the thumbnails."""
+"""Height of the tab in pixels from which the thumbnails stay visible beside the piano roll."""
 _CHOICES = {
     "openReplay": "openReplayButton",
     "useAsDemo": "useAsDemoButton",
@@ -44,11 +44,11 @@ _CHOICES = {
     "exportGif": names.EXPORT_GIF_BUTTON,
 }
 _FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
-"""Buttons that a narrow window leaves to the menus, in this order, so that none is cut off."""
+"""Commands whose buttons are hidden in a narrow window, in this order; the menus still have them."""
 
 
 class Beside(QWidget):
-    """Another recording in lockstep: its picture and its step in words."""
+    """Second recording shown at the same frame: its picture, and a text on its agent step."""
 
     def __init__(self, palette: Palette, number: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Beside(QWidget):
         self.hide()
 
     def show_frame(self, replay: Replay, frame: int) -> None:
-        """Show a frame; a shorter recording stays at its last."""
+        """Show a frame; a recording that is shorter stays at its last frame."""
         frame = min(frame, len(replay) - 1)
         self.screen_view.show_picture(replay.picture(frame))
         said = replay.describe(frame)
@@ -71,10 +71,10 @@ class Beside(QWidget):
 
 
 class ButtonEditor(QWidget):
-    """Interface of the panel that edits the buttons of the recording on show; this default never opens."""
+    """Interface of a panel that edits the recorded buttons; this default is never open."""
 
     changed = Signal()
-    """The panel was opened or closed, or its buttons or its work changed."""
+    """The panel was opened or closed, or its buttons or state of work changed."""
     pictured = Signal()
     """The editor's player shows the frame that was requested last."""
     frame_picked = Signal(int)
@@ -95,16 +95,16 @@ class ButtonEditor(QWidget):
 
     @property
     def busy(self) -> str:
-        """Work under way, in words; empty when there is none."""
+        """Text on the work in progress; empty when there is none."""
         return ""
 
     @property
     def frames_path(self) -> Path | None:
-        """Path of the player's `frames.bin`, None without a player."""
+        """Path of the frames.bin of the editor's player process; None without one."""
         return None
 
     def seek(self, frame: int) -> None:
-        """Show this frame in the editor's player."""
+        """Show this frame of the edited recording in the editor's player process."""
 
 
 class ReplayView(QWidget):
@@ -138,7 +138,7 @@ class ReplayView(QWidget):
         self._on_changed()
 
     def place_editor(self, panel: ButtonEditor) -> None:
-        """Show this panel beside the pictures while it is open."""
+        """Add the panel of the button editor, which is shown beside the pictures while it is open."""
         self._pictures.removeWidget(self.panel)
         self.panel.deleteLater()
         self.panel = panel
@@ -242,7 +242,7 @@ class ReplayView(QWidget):
         return row
 
     def _leave_room(self) -> None:
-        """Hide the lane and thumbnails in a low window while the piano roll shows the same buttons."""
+        """Hide thumbnails and action lane while the button editor is open in a window that is too low for all."""
         is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
         self.strip.setVisible(is_shown)
         self.lane.setVisible(is_shown)
@@ -281,7 +281,7 @@ class ReplayView(QWidget):
         self.show_frame(frame)
 
     def _stretch(self) -> None:
-        """Make the timeline as long as the longest recording on show."""
+        """Set the length of the timeline to that of the longest recording on show."""
         controller = self._controller
         if controller.replay is None:
             return
@@ -297,7 +297,7 @@ class ReplayView(QWidget):
         self._mark(self.frame)
 
     def go_to(self, frame: int) -> None:
-        """Show this frame; show it again if it is on show already."""
+        """Show this frame; redraw it if it is on show already."""
         if self.slider.value() == frame:
             self.show_frame(frame)
         self.slider.setValue(frame)
@@ -330,7 +330,7 @@ class ReplayView(QWidget):
         self.strip.set_frame(frame)
 
     def _on_pictured(self) -> None:
-        """Show the picture and the data of the editor's frame together."""
+        """Show the picture that the button editor's player produced, and the frame's data."""
         panel, replay = self.panel, self._controller.replay
         self._source.open(panel.frames_path)
         found = self._source.latest()
@@ -389,7 +389,7 @@ class ReplayView(QWidget):
             self.play.setIcon(icon("pause"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Handle the keys of a video player, whatever part of the tab has the focus."""
+        """Handle the keys of a video player in the whole tab: Space, left and right, Home and End."""
         moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self.slider.maximum()}
         key = Qt.Key(event.key())

@@ -1,4 +1,4 @@
-"""The piano roll: the buttons of a recording, edited frame by frame and played again."""
+"""Piano roll: edit a recording's buttons frame by frame and play the result."""
 
 from __future__ import annotations
 

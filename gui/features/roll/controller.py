@@ -1,4 +1,4 @@
-"""State of the piano roll: a recording's edited buttons, and a player that plays them."""
+"""Controller of the piano roll: edited buttons of a recording, and a player process that plays them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from trainer_core.wire.errors import LabError
 from trainer_core.wire.playing import PlayerConfig
 
 SAVE_TIMEOUT_S = 120.0
-"""Longest wait for a save, in which ten minutes of play are played again and written."""
+"""Longest wait in seconds for saving, during which up to ten minutes of play are emulated again."""
 BRANCH = re.compile(r"-b\d+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change: `after` in place of `before`, from frame `first` on, a joypad mask a frame."""
+    """One undoable change from frame `first` on: button masks `before` and `after`, one byte per frame."""
 
     first: int
     before: bytes
@@ -40,12 +40,12 @@ class Edit:
 
 
 class RollController(QObject):
-    """Editor of the recording on show, which itself stays as it is."""
+    """Editor of a copy of the buttons of the recording on show; the recording itself is not changed."""
 
     changed = Signal()
-    """A copy was opened or closed, or its buttons, undo steps or played length changed."""
+    """A copy was opened or closed, or its buttons, undo steps or emulated length changed."""
     pictured = Signal()
-    """The player shows the frame that was requested last."""
+    """The player process shows the frame that was requested last."""
 
     def __init__(self, bridge: Bridge, replay: ReplayController, playing: PlayController, notices: Notices) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class RollController(QObject):
         self.player.on_event = self._on_event
         self.player.on_end = self._on_end
         self.masks = bytearray()
-        """Masks of the edited copy; empty while none is open."""
+        """Button mask of each frame of the edited copy; empty while none is open."""
         self.known = 0
-        """Number of frames played with the present buttons."""
+        """Number of frames from the start that were emulated with the present buttons."""
         self.busy = ""
         self.frame = 0
         self._done: list[Edit] = []
@@ -66,11 +66,11 @@ class RollController(QObject):
         self._wanted: int | None = None
         self._is_seeking = False
         self._splicing: set[asyncio.Task[None]] = set()
-        """Changes that the player has not acknowledged yet."""
+        """Changes that were sent to the player process and not acknowledged yet."""
         self._told: records.RollEvent | None = None
-        """Last RollEvent of the player, which may come before `start` has returned."""
+        """Last RollEvent of the player process, which may come before `start` has returned."""
         self._stays = False
-        """True while the branch just saved is to be opened in place of its parent."""
+        """True while the branch just saved is to be opened for editing in place of its parent."""
         replay.loaded.connect(self._on_loaded)
         replay.changed.connect(self.changed)
 
@@ -84,11 +84,11 @@ class RollController(QObject):
 
     @property
     def fork(self) -> int:
-        """First frame with changed buttons; the number of frames if there is none."""
+        """Index of the first frame with changed buttons; the number of frames if there is none."""
         return 0 if self._source is None else self._first_other(self._source.buttons.tobytes())
 
     def _first_other(self, masks: bytes) -> int:
-        """Return the first frame at which `masks` differ from the copy's."""
+        """Return the first frame at which `masks` differ from the masks of the edited copy."""
         both = min(len(self.masks), len(masks))
         pairs = zip(self.masks, masks, strict=False)
         return next((frame for frame, (a, b) in enumerate(pairs) if a != b), both)
@@ -103,7 +103,7 @@ class RollController(QObject):
         return "" if replay.can_play_on else tr("These are pictures only: no game to press on")
 
     def toggle(self) -> None:
-        """Open the recording on show for editing, or close it."""
+        """Open the recording on show in the editor, or close the editor."""
         if self.is_open or self.busy:
             self.close()
         elif self._replay.replay is not None:
@@ -123,7 +123,7 @@ class RollController(QObject):
         self.seek(self._replay.frame)
 
     def close(self, *, is_saved: bool = False) -> None:
-        """Close the copy; unsaved changes can be restored."""
+        """Close the editor; unless `is_saved`, a notice offers to restore unsaved changes."""
         if self.is_open or self.busy:
             if not is_saved:
                 self._offer_back()
@@ -144,7 +144,7 @@ class RollController(QObject):
             )
 
     async def _bring_back(self, source: Replay, masks: bytes) -> None:
-        """Open the recording again with these buttons; one undo reverts all of them."""
+        """Open the recording `source` again with the button masks `masks`, as one undoable change."""
         self._replay.load(source.folder)
         self._say(tr("Opening the recording"))
         await self._open(source)
@@ -163,7 +163,7 @@ class RollController(QObject):
     # -- seeking and editing ----------------------------------------------------------------
 
     def seek(self, frame: int) -> None:
-        """Show a frame with the present buttons; of several requests only the last counts."""
+        """Emulate up to a frame with the present buttons and show it; only the last of several requests counts."""
         if self.is_open:
             self._wanted = self.frame = min(max(frame, 0), len(self.masks) - 1)
             if not self._is_seeking:
@@ -183,15 +183,15 @@ class RollController(QObject):
             self._is_seeking = False
 
     def press(self, first: int, masks: bytes) -> None:
-        """Hold these buttons from frame `first` on, one mask a frame."""
+        """Replace the buttons from frame `first` on by `masks`, one byte per frame."""
         self._edit(Edit(first, bytes(self.masks[first : first + len(masks)]), masks))
 
     def insert(self) -> None:
-        """Insert a frame without a button before the one on show."""
+        """Insert a frame without pressed buttons before the frame on show."""
         self._edit(Edit(self.frame, b"", b"\0"))
 
     def delete(self) -> None:
-        """Delete the frame on show."""
+        """Delete the frame on show from the edited copy."""
         self._edit(Edit(self.frame, bytes(self.masks[self.frame : self.frame + 1]), b""))
 
     def undo(self) -> None:
@@ -249,7 +249,7 @@ class RollController(QObject):
     # -- saving -----------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Save the edited copy as a branch, and show it."""
+        """Save the edited copy as a new recording (a branch), and show that."""
         if self._source is not None:
             self._say(tr("Writing the branch"))
             folder = self._free(self._source.folder.name)
@@ -267,14 +267,14 @@ class RollController(QObject):
         self._notices.tell(tr("Branch saved"), folder.name, "good")
 
     async def _save_and_stay(self, folder: Path) -> None:
-        """Save the branch; the player, which knows all of it already, goes on with it."""
+        """Save the branch into `folder` and go on editing it in the same player process."""
         await self._save(folder)
         self._source = self._replay.replay
         self._say("")
         self.seek(self.frame)
 
     def play_on(self) -> None:
-        """Let the user play on from the frame on show; the whole becomes a branch."""
+        """Let the user play from the frame on show; edited buttons and new play become a branch."""
         if self._source is None:
             return
         if not self.is_changed:
@@ -290,14 +290,14 @@ class RollController(QObject):
         self._bridge.spawn(save_and_play(), failed=self._fail)
 
     def _take_over(self, frame: int) -> None:
-        """Play on from a frame of the open copy, or of the branch just saved."""
+        """Let the user play on from a frame of the recording on show, and close the editor."""
         replay = self._replay.replay
         if replay is not None:
             self._playing.play_on(replay.recording, replay.folder, frame, branch=True)
         self.close(is_saved=True)
 
     def _free(self, name: str) -> Path:
-        """Return a new folder, named after the recording at the root of the tree."""
+        """Return an unused folder for a new recording, named after the recording at the root of the branches."""
         shelf, root = self._bridge.home.root / "recordings", BRANCH.sub("", name)
         numbers = range(1, 100_000)
         return next(p for n in numbers if not (p := shelf / f"{root}-b{n}").exists())

@@ -1,4 +1,4 @@
-"""Panel beside the replay: the piano roll, its buttons, and the tree of branches."""
+"""Panel beside the replay: the piano roll, its commands, and the tree of branches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainer_core.wire.errors import ProtocolError
 
 @dataclass(slots=True)
 class Branch:
-    """A recording, and its branches, which share its beginning."""
+    """A recording and the recordings that were branched off from it, which share its beginning."""
 
     folder: Path
     recording: Recording
@@ -29,7 +29,10 @@ class Branch:
 
 
 def branch_trees(folders: list[Path]) -> list[Branch]:
-    """Return the root recordings in the order of `folders`; one whose parent is missing is a root."""
+    """Return the recordings without a parent, each with its tree of branches, in the order of `folders`.
+
+    A recording whose parent is missing counts as one without.
+    """
     found: dict[str, Branch] = {}
     for folder in folders:
         try:
@@ -49,7 +52,7 @@ def branch_trees(folders: list[Path]) -> list[Branch]:
 
 
 def _is_above(branch: Branch, other: Branch, found: dict[str, Branch]) -> bool:
-    """Return whether `branch` is `other` or its ancestor: damaged files may form a loop."""
+    """Return whether `branch` is `other` or one of its ancestors; damaged files may contain cycles."""
     seen: set[str] = set()
     at: Branch | None = other
     while at is not None and at.folder.name not in seen:
@@ -139,7 +142,7 @@ class RollPanel(ButtonEditor):
         self.state.setText("; ".join(told))
 
     def _fill(self) -> None:
-        """Fill the tree with the recording on show and its relatives."""
+        """Show the tree that contains the recording on show."""
         self.tree.clear()
         replay = self._replay.replay
         if replay is None:
@@ -170,7 +173,7 @@ class RollPanel(ButtonEditor):
 
 
 def _pictures(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
-    """Return a row of icon buttons: the roll is only as wide as its eight columns."""
+    """Return a row of icon buttons for these commands; buttons with text would be wider than the roll."""
     row = QHBoxLayout()
     row.setSpacing(4)
     for action_id in ids:

@@ -1,4 +1,4 @@
-"""The piano roll: a row a frame, a column a button; changed by click, drag or key."""
+"""Piano roll: a grid with a row per frame and a column per button, edited by click, drag or key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
 ROW, HEAD, NUMBER, CELL, LEAST_CELL = 18, 20, 52, 24, 16
-"""Pixels: height of a row and of the header, width of the frame number, of a button, least width of a button."""
+"""Sizes in pixels: height of a row and the header, width of the frame number, usual and least width of a button."""
 COLUMNS = ("up", "down", "left", "right", "a", "b", "select", "start")
 TITLES = ("U", "D", "L", "R", "A", "B", "Se", "St")
 KEYS = {
@@ -34,7 +34,7 @@ MOVES = {
     Qt.Key.Key_End: 10**6,
 }
 NOTHING = "."
-"""A frame without a button, on the clipboard."""
+"""Text of a frame without pressed buttons on the clipboard."""
 
 
 def bit_of(name: str) -> int:
@@ -42,7 +42,7 @@ def bit_of(name: str) -> int:
 
 
 def masks_as_text(masks: bytes) -> str:
-    """Return a line a frame with the titles of its held buttons, as `R A`."""
+    """Return one line per frame with the names of its held buttons, such as `R A`."""
     held = dict(zip(COLUMNS, TITLES, strict=True))
     return "\n".join(
         " ".join(title for name, title in held.items() if mask & bit_of(name)) or NOTHING for mask in masks
@@ -50,7 +50,7 @@ def masks_as_text(masks: bytes) -> str:
 
 
 def masks_from_text(text: str) -> bytes:
-    """Return the masks that `masks_as_text` wrote; empty for any other text."""
+    """Return the button masks from a text of `masks_as_text`; empty for any other text."""
     bits = {title: bit_of(name) for name, title in zip(COLUMNS, TITLES, strict=True)} | {NOTHING: 0}
     lines = [line.split() for line in text.splitlines()]
     if not all(line and all(word in bits for word in line) for line in lines):
@@ -59,11 +59,11 @@ def masks_from_text(text: str) -> bytes:
 
 
 class PianoRoll(QAbstractScrollArea):
-    """Grid of the piano roll; paints only the visible rows, so a recording of any length costs the same."""
+    """Grid of the piano roll; only visible rows are painted, so that long recordings stay fast."""
 
     frame_picked = Signal(int)
     pressed = Signal(int, bytes)
-    """First changed frame and the new masks, one a frame."""
+    """First changed frame, and the new button masks from there on, one byte per frame."""
     inserted = Signal()
     deleted = Signal()
 
@@ -74,7 +74,7 @@ class PianoRoll(QAbstractScrollArea):
         self._dragged: dict[int, int] = {}
         self._bit, self._on = 0, False
         self._other_end: int | None = None
-        """Frame at which the selection began; it ends at the frame on show."""
+        """Frame at which the user began the selection, None without one; it ends at the frame on show."""
         self.setObjectName("pianoRoll")
         self.setAccessibleName(tr("Buttons of each frame"))
         self.setToolTip(
@@ -95,13 +95,16 @@ class PianoRoll(QAbstractScrollArea):
         return QSize(NUMBER + len(COLUMNS) * LEAST_CELL + 20, 120)
 
     def show_masks(self, masks: bytes, known: int, fork: int) -> None:
-        """Show `masks`, one a frame; rows from `known` on are not played yet, those from `fork` on are changed."""
+        """Show one button mask per frame.
+
+        Rows from `known` on are drawn as not emulated yet, rows from `fork` on as changed.
+        """
         self._masks, self._known, self._fork = masks, known, fork
         self._fit()
         self.viewport().update()
 
     def set_frame(self, frame: int) -> None:
-        """Mark a frame and scroll to it."""
+        """Mark this frame's row and scroll to it."""
         self._frame = frame
         bar, rows = self.verticalScrollBar(), self._rows()
         is_in_sight = bar.value() <= frame < bar.value() + rows
@@ -112,7 +115,7 @@ class PianoRoll(QAbstractScrollArea):
 
     @property
     def selection(self) -> range:
-        """Selected frames, from where Shift was pressed to the frame on show."""
+        """Selected frames: from the frame where Shift was pressed to the frame on show."""
         other = self._frame if self._other_end is None else self._other_end
         first, last = sorted((self._frame, min(other, len(self._masks) - 1)))
         return range(first, last + 1)
@@ -175,12 +178,12 @@ class PianoRoll(QAbstractScrollArea):
 
     @property
     def cell(self) -> int:
-        """Width of a button's column, narrower where there is less room."""
+        """Width in pixels of a button's column, less in a narrow panel."""
         room = (self.viewport().width() - NUMBER) // len(COLUMNS)
         return min(max(room, LEAST_CELL), CELL)
 
     def cell_of(self, frame: int, column: int) -> QRect:
-        """Return the rectangle of a frame's button in the viewport, at the present scroll position."""
+        """Return the rectangle of a frame's button in viewport coordinates."""
         return self._cell(column, HEAD + (frame - self.verticalScrollBar().value()) * ROW, ROW)
 
     def _cell(self, column: int, top: int, height: int) -> QRect:
@@ -189,7 +192,7 @@ class PianoRoll(QAbstractScrollArea):
     # -- mouse ------------------------------------------------------------------------------
 
     def _at(self, event: QMouseEvent) -> tuple[int, int]:
-        """Return (frame, column) under the pointer; column -1 beside the buttons."""
+        """Return (frame, column) under the pointer; column -1 outside the buttons."""
         x, y = int(event.position().x()), int(event.position().y())
         frame = self.verticalScrollBar().value() + (y - HEAD) // ROW
         column = (x - NUMBER) // self.cell if x >= NUMBER else -1
@@ -236,7 +239,7 @@ class PianoRoll(QAbstractScrollArea):
     # -- keyboard ---------------------------------------------------------------------------
 
     def _select(self, is_selecting: bool) -> None:
-        """Begin a selection at the frame on show, or drop it."""
+        """Begin a selection at the frame on show, or remove it."""
         if not is_selecting:
             self._other_end = None
         elif self._other_end is None:
@@ -247,7 +250,7 @@ class PianoRoll(QAbstractScrollArea):
         QGuiApplication.clipboard().setText(masks_as_text(masks))
 
     def _paste(self) -> None:
-        """Write the copied frames over those from the start of the selection on, as many as there are."""
+        """Overwrite frames, from the start of the selection on, with the copied ones."""
         first = self.selection.start
         masks = masks_from_text(QGuiApplication.clipboard().text())[: len(self._masks) - first]
         if masks:

@@ -1,4 +1,4 @@
-"""The agent dock: player, task, trainer; installing the environments of other trainers."""
+"""Agent dock: player, task, trainer; installation of other trainers' Python environments."""
 
 from __future__ import annotations
 

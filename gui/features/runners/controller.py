@@ -1,4 +1,4 @@
-"""Trainers that are not installed: requirements, installation, cancelling it."""
+"""Installation of trainers that are not installed yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_core.wire.errors import LabError
 
 
 class RunnersController(QObject):
-    """Installation of trainers, one at a time; it goes on while another trainer is selected."""
+    """Installation of trainers, one at a time; it goes on when another trainer is selected."""
 
     changed = Signal()
 
@@ -33,17 +33,17 @@ class RunnersController(QObject):
 
     @property
     def wanted(self) -> Installation | None:
-        """Missing installation of the chosen trainer; None when it is ready."""
+        """The selected trainer's missing installation; None when the trainer is ready."""
         return self._session.runner.installation(self._bridge.home)
 
     def refusal(self) -> str:
-        """Return why nothing can be installed now; empty when the chosen trainer can be."""
+        """Return why the selected trainer cannot be installed now; empty when it can."""
         if self.installing is not None:
             return tr("{title} is being installed", title=self.installing.title)
         return "" if self.wanted else tr("{title} is ready", title=self._session.runner.title)
 
     def install(self) -> None:
-        """Make the chosen trainer's environment."""
+        """Install the selected trainer into a Python environment of its own."""
         wanted = self.wanted
         if wanted is not None and self.installing is None:
             self.installing, self.progress = self._session.runner, 0.0
@@ -52,13 +52,13 @@ class RunnersController(QObject):
             self._bridge.spawn(self._install(self.installing, wanted))
 
     def cancel(self) -> None:
-        """Cancel the installation and delete its files."""
+        """Cancel the running installation and delete its files."""
         self._cancelled = True
         if self._job is not None:
             self._job.cancel()
 
     def remove_refusal(self) -> str:
-        """Return why the chosen trainer's environment cannot be removed now; empty when it can."""
+        """Return why the selected trainer cannot be uninstalled now; empty when it can."""
         runner, live = self._session.runner, self._bridge.service.runs.values()
         if self.installing is not None:
             return tr("{trainer} is being installed", trainer=self.installing.title)
@@ -67,7 +67,7 @@ class RunnersController(QObject):
         return "" if runner.removal(self._bridge.home) else tr("Nothing of it is installed here")
 
     def remove(self) -> None:
-        """Delete the chosen trainer's environment; runs and checkpoints stay."""
+        """Delete the selected trainer's Python environment; its runs and checkpoints stay."""
         runner = self._session.runner
         removal = runner.removal(self._bridge.home)
         if removal is not None and not self.remove_refusal():

@@ -1,4 +1,4 @@
-"""The agent dock: player, task or tasks, trainer, train or use trained."""
+"""Agent dock: who plays, task or tasks, trainer, and the choice between Train new and Use trained."""
 
 from __future__ import annotations
 
@@ -42,13 +42,16 @@ _HINTS = {
 
 
 class SeveralTasks(QToolButton):
-    """Button with a menu of tasks to tick: one policy may learn several tasks side by side."""
+    """Button with a menu of check boxes for tasks: one policy can learn several tasks at once."""
 
     picked = Signal(tuple)
-    """Ids of the ticked tasks, in the menu's order; at least one."""
+    """Ids of the checked tasks, in the menu's order; at least one."""
 
     def __init__(self, titles: Callable[[], Mapping[str, str]], chosen: Callable[[], tuple[str, ...]]) -> None:
-        """Take `titles` by id and the `chosen` ids; both are called whenever the menu opens."""
+        """Build the button.
+
+        When the menu opens, `titles` is called for the titles by task id, and `chosen` for the checked ids.
+        """
         super().__init__()
         self._titles, self._chosen = titles, chosen
         self.boxes: dict[str, QCheckBox] = {}
@@ -82,7 +85,7 @@ class SeveralTasks(QToolButton):
 
 
 class Missing(QWidget):
-    """Notice that the chosen trainer is not installed, with install button, progress and Cancel."""
+    """Message that the selected trainer is not installed, with buttons to install and cancel, and the progress."""
 
     def __init__(self, runners: RunnersController, actions: ActionRegistry) -> None:
         super().__init__()
@@ -209,7 +212,7 @@ class AgentDock(Dock):
         return grid
 
     def _follow(self) -> None:
-        """Connect the lists to the session and follow its changes."""
+        """Connect the lists with the session in both directions."""
         session = self._session
         self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
@@ -227,13 +230,13 @@ class AgentDock(Dock):
         return split_tasks(self._draft.text("task"))
 
     def _on_several(self, tasks: tuple[str, ...]) -> None:
-        """Select the first task in the list, as it is the one that plays and that the user plays."""
+        """Select the first of the checked tasks in the task list: it is the one that is played."""
         self._session.set_task(tasks[0])
         self._draft.set_text("task", SEPARATOR.join(tasks))
         self._refresh()
 
     def _keys(self) -> QWidget:
-        """Return the line with the joypad's keys; the others are in the list of shortcuts."""
+        """Return a line of text with the keys for the joypad."""
         text = tr("Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys.")
         self._legend = label(text, "muted", wrap=True)
         self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
@@ -261,7 +264,7 @@ class AgentDock(Dock):
 
     @staticmethod
     def _add_broken(combo: QComboBox, name: str, reason: str) -> None:
-        """Add an unusable entry with its reason; it cannot be chosen."""
+        """Add an entry that cannot be selected, with the reason as its tooltip."""
         combo.addItem(tr("{name}: cannot be used", name=name), None)
         row = combo.count() - 1
         combo.setItemData(row, reason, _TIP)
@@ -289,11 +292,11 @@ class AgentDock(Dock):
         self.several.setText(str(count) if count > 1 else "+")
 
     def _shows_rom(self) -> bool:
-        """Return whether the list names the ROM that the user plays: agents have tasks."""
+        """Return whether the task list shows a ROM that the user plays instead of a task."""
         return bool(self._session.rom) and self._session.mode is Mode.HUMAN
 
     def _tell_other(self) -> None:
-        """Name the playing game where it is not the listed task, which the next run learns."""
+        """Show which game plays, if it is not the one selected in the task list."""
         request = self._playing.request
         named = self._session.game if self._shows_rom() else self._session.task
         is_other = request is not None and request.task != named

@@ -1,4 +1,4 @@
-"""Runs: the table of this home's runs, notes, comparison, queue."""
+"""Runs: table of the home's runs, notes, comparison, queue."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def define_runs(
 
 
 def define_list(registry: ActionRegistry, runs: RunsController, dock: RunsDock, navigation: Navigation) -> None:
-    """Define commands about the rows of the table."""
+    """Define the commands on rows of the run table (pin, colour, notes and others)."""
 
     def focus_filter() -> None:
         navigation.show_dock(names.RUNS_DOCK)

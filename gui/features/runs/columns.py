@@ -1,4 +1,4 @@
-"""Columns of the run table: the built-in ones, and fields of configurations."""
+"""Columns of the run table: built-in ones, and fields of run configurations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
-"""Largest size of a configuration of ours in bytes."""
+"""Largest size in bytes of a run's config.json that is read."""
 KEY = "runs/columns"
 MOST_PIXELS = 10_000
 
 
 def differing(told: Iterable[dict[str, str]]) -> list[str]:
-    """Return the fields with two or more values; a field that another kind of run lacks does not count."""
+    """Return the fields that have at least two different values among the configurations `told`.
+
+    A field that some of the configurations lack is compared among the others.
+    """
     values: dict[str, set[str]] = {}
     for one in told:
         for name, text in one.items():
@@ -30,25 +33,31 @@ def differing(told: Iterable[dict[str, str]]) -> list[str]:
 
 
 class RunConfigs:
-    """Configurations of runs as text by field, each read once on demand. An unreadable one is empty."""
+    """Cache of run configurations as text by field; each file is read at the first use.
+
+    An unreadable file counts as an empty configuration.
+    """
 
     def __init__(self, home: HomePaths) -> None:
         self._home = home
         self._known: dict[str, dict[str, str]] = {}
 
     def peek(self, run_id: str, name: str) -> str:
-        """Return a field of a run that was read; empty if it was not read or lacks the field."""
+        """Return a field of a run's configuration from the cache; empty if it is not cached or lacks the field."""
         return self._known.get(run_id, {}).get(name, "")
 
     def find(self, run_id: str, name: str) -> str:
-        """Return a field like `peek`, also by lower-case name or by the last part of a dotted name."""
+        """Return a field like `peek`; `name` is in lower case, and may be only the last part of a dotted name."""
         for field, text in self._known.get(run_id, {}).items():
             if name in (field.lower(), field.lower().rpartition(".")[2]):
                 return text
         return ""
 
     def read(self, run_id: str) -> dict[str, str]:
-        """Return the texts by field. A run without a configuration yet is read again next time."""
+        """Return a run's configuration as text by field, from the cache or the file.
+
+        A missing configuration is not cached, as the run may write it later.
+        """
         known = self._known.get(run_id)
         if known is None:
             known = self._read(run_id)
@@ -65,18 +74,18 @@ class RunConfigs:
             return {}
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:
-        """Read the configurations of many runs, one a step."""
+        """Read the configurations of these runs into the cache, one per step of the generator."""
         for run_id in run_ids:
             self.read(run_id)
             yield
 
     def differing(self, run_ids: Iterable[str]) -> list[str]:
-        """Return the fields with different values among these runs, in the order of the first run."""
+        """Return the fields whose values differ among these runs, in the order of the first run's configuration."""
         return differing([self.read(run_id) for run_id in run_ids])
 
 
 class _Columns(msgspec.Struct):
-    """The user's choice of columns as saved."""
+    """Saved choice of columns."""
 
     fields: list[str] = []
     hidden: list[str] = []
@@ -85,7 +94,7 @@ class _Columns(msgspec.Struct):
 
 
 class RunColumns(QObject):
-    """The user's choice of columns, kept between starts."""
+    """The user's choice of columns, widths and sorting, saved in the settings."""
 
     changed = Signal()
 
@@ -94,19 +103,19 @@ class RunColumns(QObject):
         self._settings, self.configs = settings, configs
         kept = settings.decoded(KEY, _Columns, _Columns())
         self.fields = kept.fields
-        """Fields of the configuration that have a column."""
+        """Configuration fields that are shown as columns."""
         self.hidden = set(kept.hidden)
         self.widths = kept.widths
         """Width in pixels of columns that the user resized."""
         self.sort = kept.sort or ("Started", True)
-        """Column that rows are sorted by, and True for descending order."""
+        """Name of the column that rows are sorted by, and True for descending order."""
 
     def _keep(self) -> None:
         kept = {"fields": self.fields, "hidden": sorted(self.hidden), "widths": self.widths, "sort": list(self.sort)}
         self._settings.set(KEY, json.dumps(kept))
 
     def toggle_field(self, name: str) -> None:
-        """Add a column for a field of the configuration, or remove it."""
+        """Show or hide the column of a configuration field."""
         if name in self.fields:
             self.fields.remove(name)
         else:
@@ -129,7 +138,7 @@ class RunColumns(QObject):
 
 
 def by_value(text: str) -> tuple[int, float, str]:
-    """Return the sort key of a configuration's text: numbers first, in their order."""
+    """Return a sort key for the text of a configuration field: numbers by value, before other texts."""
     try:
         return 0, float(text), ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Comparison of runs: their differing settings, their results, parallel coordinates."""
+"""Comparison of runs: differing settings, results, and a parallel coordinates plot."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from gui.kit.words import tr
 from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
-"""Ratio of largest to least positive value from which an axis is logarithmic."""
+"""Ratio of an axis' greatest to its least positive value from which it is logarithmic."""
 SUCCESS = "success"
 LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
 NEAR = 8.0
-"""Pixels from a line within which the pointer selects it."""
+"""Distance in pixels from a line within which the pointer selects it."""
 LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
-"""Least and most pixels of a run's column, and most letters of its heading."""
+"""Least and most pixels of a run's column, and most characters of its title."""
 
 
 class Comparison(QDialog):
@@ -45,9 +45,9 @@ class Comparison(QDialog):
         outcomes: list[tuple[str, list[str]]],
         parallel: tuple[list[str], list[Axis]],
     ) -> None:
-        """Build the dialog; `rows` and `outcomes` are (field, value by run), in the order of `runs`.
+        """Build the dialog; `rows` (settings) and `outcomes` (results) are (field, value for each of `runs`).
 
-        `parallel` has the names and axes of all runs on show, more than fit a table.
+        `parallel` has the names and the axes of all runs on show, which may be more than the tables have columns for.
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -75,7 +75,7 @@ class Comparison(QDialog):
 
 
 def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
-    """Return a table with a column a run and a row a field; long names are elided, with a tooltip."""
+    """Return a table with one column per run and one row per field; its top left heading is `words`."""
     table = QTableWidget(len(rows), len(runs))
     table.setAccessibleName(words)
     table.setCornerButtonEnabled(False)
@@ -99,11 +99,11 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
 
 class ParallelView(QWidget):
     def __init__(self, names: list[str], axes: list[Axis]) -> None:
-        """Take the `names` of the runs, in the order of every axis' places; the last axis is success."""
+        """Build the plot of the runs `names`; each axis has their places in that order, and the last is success."""
         super().__init__()
         self.names, self.axes = names, axes
         self.hovered = -1
-        """Index of the run under the pointer, -1 for none."""
+        """Index of the run whose line is under the pointer, -1 for none."""
         self.setObjectName("parallelView")
         self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
         self.setMouseTracking(True)
@@ -111,7 +111,7 @@ class ParallelView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def lines(self) -> list[QPolygonF]:
-        """Return one polyline a run, in the widget's coordinates; axes without its value are skipped."""
+        """Return one polyline per run in widget coordinates, without the axes for which the run has no value."""
         return [
             QPolygonF(
                 [
@@ -167,7 +167,7 @@ class ParallelView(QWidget):
     # -- the mouse --------------------------------------------------------------------------
 
     def run_at(self, point: QPointF) -> int:
-        """Return the run whose line passes nearest to the point, -1 when none is near."""
+        """Return the index of the run whose line is nearest to the point, -1 if none is within NEAR pixels."""
         best, nearest = -1, NEAR
         for run, line in enumerate(self.lines()):
             for place in range(line.size() - 1):
@@ -194,16 +194,19 @@ class ParallelView(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Axis of one parameter. `places` are 0 (bottom) to 1 (top), one a run; None where it has no value."""
+    """Axis of a parallel coordinates plot: `places` has each run's value from 0 (bottom) to 1 (top), or None."""
 
     name: str
     places: tuple[float | None, ...]
     ticks: tuple[tuple[float, str], ...]
-    """(place, words): every value if there are few, else the ends."""
+    """(place, text): each value if there are few, else the ends."""
 
 
 def axis_of(name: str, values: Sequence[str | None]) -> Axis:
-    """Return an axis from texts of a configuration: numbers in order, other words evenly spaced."""
+    """Return the axis of a configuration field from its text in each run, None where a run lacks the field.
+
+    Numbers are placed by value, other texts evenly.
+    """
     numbers = [_number(value) for value in values]
     told = [value for value in values if value is not None]
     known = [number for number in numbers if number is not None]
@@ -233,7 +236,7 @@ def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[flo
 
 
 def success_axis(rates: Sequence[float]) -> Axis:
-    """Return the last axis, always from 0 to 1."""
+    """Return the axis of the success rates of the runs, from 0 to 1."""
     return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
 
 

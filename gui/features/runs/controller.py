@@ -1,4 +1,4 @@
-"""Runs of this home, live and past: focus, history, resume, use again."""
+"""Runs of the home, active and ended: the run in focus, its records, resuming, reuse of its configuration."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from trainer_core.wire.metric_names import METRICS
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
-"""Milliseconds between updates of a live run's row, which records alone would update more often."""
+"""Least milliseconds between two updates of an active run's row in the table."""
 NO_CHECKPOINT = "it has no checkpoint to go on from"
 MOST_OTHER = 60
-"""Most rows for metrics of other trainers in a table of results."""
+"""Most rows for other trainers' metrics in the table of results."""
 MOST_COMPARED = 8
-"""Most columns of a comparison, which still fit a window."""
+"""Most runs in the tables of a comparison, so that these fit the window."""
 
 
 class RunsController(QObject):
-    """Commands about the run in focus, which the telemetry model names."""
+    """Commands on runs, most of them on the run in focus (the one the user selected last)."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class RunsController(QObject):
         self.queue_changed = model.places_changed
         self._configs_asked: set[str] = set()
         self.selected: list[str] = []
-        """Ids of the selected rows; the last one is in focus."""
+        """Ids of the selected rows' runs; the last one is the run in focus."""
         self._queued: set[str] = set()
         self._moving: set[str] = set()
-        """Runs of this app that have not ended, whose steps grow."""
+        """Ids of the runs that have not ended."""
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
@@ -74,7 +74,7 @@ class RunsController(QObject):
         self._clock.start()
 
     def open_home(self, pinned: Sequence[str] = ()) -> None:
-        """Load earlier sessions' runs, report the lost ones, and show those `pinned` at the end of the last session."""
+        """Load the runs in the home folder, report those whose process was lost, and show the `pinned` ones."""
         service = self._bridge.service
         lost = service.open()
         if problem := service.registry.problem:
@@ -106,18 +106,18 @@ class RunsController(QObject):
             )
 
     def take_in(self, run: RunRecord) -> None:
-        """Add a run that no trainer of this app made: a row of the table, in focus."""
+        """Add a run that was not started by this app, such as an imported one, and put it in focus."""
         self._bridge.service.runs[run.run_id] = run
         self._model.put(run)
         self.show(run.run_id)
 
     @property
     def current(self) -> RunRecord | None:
-        """The run in focus."""
+        """The run in focus, which the user selected last; None before a selection."""
         return self._bridge.service.runs.get(self._telemetry.focus)
 
     def show(self, run_id: str) -> None:
-        """Put a run in focus: curves, badge, run info."""
+        """Put a run in focus: curves, state and details of this run are shown."""
         run = self._bridge.service.runs.get(run_id)
         if run is not None and run.state.is_end:
             self._wait_no_more(run)
@@ -126,9 +126,9 @@ class RunsController(QObject):
         self._load_history(run_id)
 
     def toggle_pin(self) -> None:
-        """Pin or unpin the curves of the focus beside those of other runs.
+        """Show or stop showing the curves of the run in focus beside those of others (pin, unpin).
 
-        Of several selected rows all are pinned, or all unpinned.
+        With several selected rows, pin all of them, or unpin all if all are pinned.
         """
         pinned, wanted = self._telemetry.pinned, [run.run_id for run in self.in_focus()]
         if all(run_id in pinned for run_id in wanted):
@@ -137,32 +137,32 @@ class RunsController(QObject):
             self.show_all([*pinned, *(run_id for run_id in wanted if run_id not in pinned)])
 
     def toggle_shown(self, run_id: str) -> None:
-        """Show or hide a run's curves beside those of the focus."""
+        """Show or hide a run's curves without putting the run in focus."""
         self._telemetry.toggle_pin(run_id)
         if run_id in self._telemetry.pinned:
             self._load_history(run_id)
 
     def show_all(self, run_ids: list[str]) -> None:
-        """Show the curves of many runs, as many of the first as fit."""
+        """Pin these runs beside the one in focus, up to the largest number of pinned runs."""
         self._telemetry.set_pinned(run_ids)
         for run_id in self._telemetry.pinned:
             self._load_history(run_id)
 
     def color(self) -> int | None:
-        """Return the colour number chosen for the run in focus, None without a choice."""
+        """Return the curve colour number chosen for the run in focus, None for an automatic colour."""
         return self._telemetry.chosen_slots.get(self._telemetry.focus)
 
     def set_color(self, slot: int | None) -> None:
-        """Give the selected runs a colour of the plots, or the automatic one again."""
+        """Set the curve colour number of the selected runs; None means an automatic colour."""
         for run in self.in_focus():
             self._telemetry.choose_slot(run.run_id, slot)
 
     def known(self, run_ids: Sequence[object]) -> list[str]:
-        """Return the given runs that exist in the home."""
+        """Return those of `run_ids` that are ids of runs in the home."""
         return [str(run_id) for run_id in run_ids if run_id in self._bridge.service.runs]
 
     def annotate(self, name: str, note: Note) -> None:
-        """Set name, tags and notes of the run in focus."""
+        """Set the name and the note (tags, text) of the run in focus."""
         run = self.current
         try:
             if run is not None and name != run.name:
@@ -172,15 +172,18 @@ class RunsController(QObject):
             self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
 
     def note(self) -> Note:
-        """Return the user's note on the run in focus."""
+        """Return the user's note (tags, text) on the run in focus."""
         return self._notes[self._telemetry.focus]
 
     def hide_others(self) -> None:
-        """Show the curves of the focus alone."""
+        """Unpin all runs, so that only the curves of the run in focus are shown."""
         self._telemetry.set_pinned([])
 
     def differences(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """Return (field, value by run) of fields in which these runs' or the compared runs' configurations differ."""
+        """Return (field, value for each run) of the configuration fields that differ among `runs`.
+
+        By default `runs` are those of `compared`.
+        """
         metas = [run.meta for run in runs or self.compared()]
         configs = [flat(meta.config) if meta is not None else {} for meta in metas]
         names = list({name: True for config in configs for name in config})
@@ -188,7 +191,10 @@ class RunsController(QObject):
         return [(name, values) for name, values in rows if len(set(values)) > 1]
 
     def outcomes(self, runs: list[RunTelemetry] | None = None) -> list[tuple[str, list[str]]]:
-        """Return (words, value by run): progress and newest measurements of these runs, or the compared ones."""
+        """Return (label, value for each run) of progress and newest measurements of `runs`.
+
+        By default `runs` are those of `compared`.
+        """
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
         rows = [
@@ -206,7 +212,7 @@ class RunsController(QObject):
         return rows
 
     def parallel(self) -> tuple[list[str], list[Axis]]:
-        """Return the names of the runs on show, and axes of their differing settings, with success last."""
+        """Return names of the runs on show, and axes of a parallel coordinates plot: differing settings, success."""
         runs = [run for run in self.on_show() if run.meta is not None]
         configs = [flat(run.meta.config) if run.meta else {} for run in runs]
         axes = [axis_of(name, [config.get(name) for config in configs]) for name in differing(configs)]
@@ -215,18 +221,18 @@ class RunsController(QObject):
         return [self._telemetry.label(run.run_id) for run in runs], [*axes, success_axis(rates)]
 
     def on_show(self) -> list[RunTelemetry]:
-        """Return the runs on show whose logs were read, the focus first."""
+        """Return the runs whose curves are shown and whose logs have been read, the run in focus first."""
         found = (self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown())
         return [run for run in found if run is not None]
 
     def sweep(self) -> list[str]:
-        """Return the runs of the focus' sweep, in the order of their starts."""
+        """Return the ids of all trials of the sweep of the run in focus, in the order of their creation."""
         name = sweep_of(self.current)
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
     def in_focus(self) -> list[RunRecord]:
-        """Return the run in focus and those selected with it; every trial of a folded sweep."""
+        """Return the run in focus and the others selected; a folded sweep stands for all of its trials."""
         known, focus = self._bridge.service.runs, self._telemetry.focus
         picked = self.selected if focus in self.selected else [focus]
         rows = [self._model.row_of(run_id) for run_id in picked]
@@ -234,11 +240,11 @@ class RunsController(QObject):
         return [known[run_id] for run_id in dict.fromkeys(behind) if run_id in known]
 
     def show_sweep(self) -> None:
-        """Show the curves of every trial of the sweep."""
+        """Show the curves of all trials of the sweep of the run in focus."""
         self.show_all(self.sweep())
 
     def toggle_sweep(self) -> None:
-        """Give each trial of the sweep a row of its own, or fold the sweep to one row."""
+        """Fold the sweep of the run in focus to one row of the table, or unfold it."""
         self._model.toggle_sweep(sweep_of(self.current))
 
     def is_sweep_open(self) -> bool:
@@ -249,7 +255,7 @@ class RunsController(QObject):
         return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
-        """Return the runs on show that fit the comparison."""
+        """Return the runs on show, at most MOST_COMPARED, for the tables of a comparison."""
         return self.on_show()[:MOST_COMPARED]
 
     def compare_refusal(self) -> str:
@@ -259,7 +265,7 @@ class RunsController(QObject):
         self._training.resume(self._telemetry.focus)
 
     def reuse_config(self) -> None:
-        """Fill the form with the configuration of the run in focus."""
+        """Copy the configuration of the run in focus into the training form."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is not None and run.meta is not None:
             self._session.turn_to_training()
@@ -267,7 +273,7 @@ class RunsController(QObject):
             self._training.draft.set_values(run.meta.config)
 
     def move_in_queue(self, by: int) -> None:
-        """Move the run in focus one place earlier (-1) or later (1) in the queue."""
+        """Move the run in focus one place towards the head (-1) or tail (1) of the queue."""
         queue, run_id = self._bridge.service.queue, self._telemetry.focus
         try:
             self._look_at_queue()  # other processes change the queue too
@@ -278,7 +284,7 @@ class RunsController(QObject):
         self._look_at_queue()
 
     def take_place_of(self, run_id: str, other: str) -> None:
-        """Move a waiting run to another one's place in the queue."""
+        """Move the queued run `run_id` to the place of `other` in the queue."""
         queue = self._bridge.service.queue
         try:
             self._look_at_queue()
@@ -289,13 +295,13 @@ class RunsController(QObject):
         self._look_at_queue()
 
     def toggle_field(self, name: str) -> None:
-        """Add a column for a field of the configuration to the table, or remove it."""
+        """Show or hide the column of a configuration field in the run table."""
         self._columns.toggle_field(name)
         if name in self._columns.fields:
             self.read_configs()
 
     def read_configs(self) -> None:
-        """Read every run's configuration, in slices; then the table can sort by it."""
+        """Read the configurations of all runs in slices of the event loop, so that the table can sort by them."""
         run_ids = [name for name in self._bridge.service.runs if name not in self._configs_asked]
         if not run_ids:
             return
@@ -318,19 +324,19 @@ class RunsController(QObject):
         show_file(self._log_file())
 
     def log_refusal(self) -> str:
-        """Return why there is no log file to open."""
+        """Return why the run in focus has no log file to open; empty when it has one."""
         if refusal := self.refusal():
             return refusal
         return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
 
     def show_log(self) -> None:
-        """Show the log dock, which has a failed run's last lines."""
+        """Show the log dock, where the last lines of a failed run are."""
         self._navigation.show_dock(names.LOG_DOCK)
 
     # -- what is possible -------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why there is no run for a command; empty when one is in focus."""
+        """Return why a command on the run in focus is impossible; empty when a run is in focus."""
         return "" if self.current is not None else tr("Select a run first")
 
     def resume_refusal(self) -> str:
@@ -346,14 +352,14 @@ class RunsController(QObject):
         return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
 
     def _starts_anew(self, run: RunRecord) -> str:
-        """Return why a run's trainer cannot resume it; empty where it can, or while that is unknown."""
+        """Return why the run's trainer cannot resume a run; empty when it can or it is unknown."""
         for runner in self._bridge.service.runners:
             if runner.id == run.runner and not runner.capabilities.exact_resume:
                 return tr("{title} cannot go on with a run: start a new one", title=runner.title)
         return ""
 
     def error_refusal(self) -> str:
-        """Return why the run in focus has no error to show."""
+        """Return why no error of the run in focus can be shown; empty when it has one."""
         run = self.current
         failed = run is not None and run.state in (RunState.FAILED, RunState.LOST)
         return "" if failed else tr("The run did not fail")
@@ -367,11 +373,11 @@ class RunsController(QObject):
         return ""
 
     def waits(self) -> bool:
-        """Return whether the run in focus is in the queue."""
+        """Return whether the run in focus is queued."""
         return self._telemetry.focus in self._model.places
 
     def move_refusal(self, by: int) -> str:
-        """Return why the run in focus cannot swap places with the one before (-1) or behind it (1)."""
+        """Return why the run in focus cannot move up (-1) or down (1) in the queue; empty when it can."""
         place = self._model.places.get(self._telemetry.focus, 0)
         if not place:
             return self.refusal() or tr("It does not wait")
@@ -380,7 +386,7 @@ class RunsController(QObject):
         return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
 
     def curves_refusal(self) -> str:
-        """Return why there is nothing to export of the run in focus."""
+        """Return why the curves of the run in focus cannot be exported; empty when they can."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
             return self.refusal() or tr("It has no curves yet")
@@ -389,7 +395,7 @@ class RunsController(QObject):
     # -- following --------------------------------------------------------------------------
 
     def _load_history(self, run_id: str) -> None:
-        """Read the part of the log that the model lacks, in slices; live records follow on."""
+        """Read the part of the run's log that is not in memory, in slices; new records are added after it."""
         if run_id and self._telemetry.begin_loading(run_id):
             log = self._bridge.home.run(run_id).train_log
             self._bridge.spawn(
@@ -427,7 +433,7 @@ class RunsController(QObject):
         self._tell_waits()
 
     def _wait_no_more(self, run: RunRecord) -> None:
-        """Stop the display of waiting for curves that will never come."""
+        """Show why the run will never have curves (ended early, archived, folder gone) instead of a waiting text."""
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
         self._telemetry.tell_wait(
             run.run_id,
@@ -439,7 +445,7 @@ class RunsController(QObject):
         )
 
     def _tell_waits(self) -> None:
-        """Show what each queued run waits for; clear it for runs that left the queue."""
+        """Set the waiting text of each queued run, and clear it for runs that have left the queue."""
         waiting = set()
         for run_id in self._moving:
             run = self._bridge.service.runs[run_id]
@@ -453,7 +459,7 @@ class RunsController(QObject):
         self._queued = waiting
 
     def waiting_for(self, run: RunRecord) -> str:
-        """Return what occupies the device that a queued run waits for, or that it waits for other runs."""
+        """Return a text on which run occupies the device that a queued run needs, or that it waits in the queue."""
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:

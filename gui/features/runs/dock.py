@@ -1,4 +1,4 @@
-"""The run table's dock: filter, sort, select a run to see its curves, pin to compare, resume."""
+"""Dock of the run table: filter, sort, select the run in focus, pin runs to compare, resume."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
-"""Columns that a narrow table hides, in this order, the user's own ones last: it never scrolls sideways."""
+"""Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
 """Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
 ALWAYS = (SHOWN, "State", "Run", "Task")
 LOOKED_AT = 200
-"""Runs, from the top of the list, among which differing fields are looked for."""
+"""Number of runs, from the top of the table, among which differing configuration fields are searched."""
 MENU = (
     "describeRun", "runColor", "pinRun", "hideOthers", "compareRuns", "showSweep", "toggleSweep",
     "queueEarlier", "queueLater", "resumeRun", "reuseConfig",
     "openRunFolder", "archiveRun", "restoreRun",
 )  # fmt: skip
-"""Commands about the run in focus; a click into the table selects its row first."""
+"""Ids of the commands in a row's context menu; a right click puts the row's run in focus first."""
 
 
 class RunsDock(Dock):
@@ -107,7 +107,10 @@ class RunsDock(Dock):
         self._fit_columns()
 
     def _make_header(self) -> None:
-        """Set up the header: a click sorts, an edge resizes, a right click chooses columns; all is saved."""
+        """Set up the table header: a click sorts, an edge resizes, a right click opens the menu of columns.
+
+        All choices are saved.
+        """
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setMinimumSectionSize(28)
@@ -124,7 +127,7 @@ class RunsDock(Dock):
         self._columns.changed.connect(self._on_columns)
 
     def _on_columns(self) -> None:
-        """Set the width of each column after their choice changed."""
+        """Set the columns' widths after the user changed the choice of columns."""
         if self._model.columns != (*COLUMNS, *self._columns.fields):
             self._model.renew_columns()
         header = self.table.horizontalHeader()
@@ -139,13 +142,13 @@ class RunsDock(Dock):
         self._fit_columns()
 
     def _width(self, name: str) -> int:
-        """Return a column's width: the user's, else that of its title."""
+        """Return the width in pixels of a column: the user's, else the one that its title needs."""
         title = "" if name == SHOWN else name.rpartition(".")[2] if name not in COLUMNS else tr(name)
         needed = self.fontMetrics().horizontalAdvance(title) + TITLE_ROOM if title else 0
         return self._columns.widths.get(name, max(_WIDTHS.get(name, FIELD_WIDTH), needed))
 
     def _fit_columns(self) -> None:
-        """Hide the columns that the user hid, and as many more as the width requires."""
+        """Hide the columns that the user turned off, and as many others as the table's width requires."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
         room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
@@ -161,7 +164,7 @@ class RunsDock(Dock):
         self._is_fitting = False
 
     def _on_width(self, place: int, old: int, new: int) -> None:
-        """Save the width of a resized column; the task's column takes the rest."""
+        """Save the width to which the user resized a column."""
         name = self._model.columns[place] if place < len(self._model.columns) else "Task"
         if not self._is_fitting and new and name != "Task":
             self._columns.set_width(name, new)
@@ -172,7 +175,7 @@ class RunsDock(Dock):
             self._columns.set_sort(name, order == Qt.SortOrder.DescendingOrder)
 
     def column_menu(self) -> QMenu:
-        """Build the menu of columns; fields of the configuration that differ come first."""
+        """Return a menu for choosing columns; configuration fields that differ among the runs come first."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         for place, name in enumerate(COLUMNS):
@@ -227,19 +230,19 @@ class RunsDock(Dock):
         self.table.viewport().update()
 
     def _on_filter(self, text: str) -> None:
-        """Apply the filter; bounds on configuration fields need all configurations read once."""
+        """Apply the filter text; if it compares configuration fields, read all configurations first."""
         self.proxy.set_text(text)
         self._on_count()
         if any(bound.asks_config for bound in self.proxy.bounds):
             self._runs.read_configs()
 
     def _on_reset(self) -> None:
-        """Clear the selection after the rows were replaced, which Qt does not report."""
+        """Clear the selection after a model reset, because Qt emits no signal for that."""
         self._runs.selected = []
         self.select(self._telemetry.focus)
 
     def select(self, run_id: str) -> None:
-        """Select the row of the run in focus."""
+        """Select the row of a run without changing anything else."""
         row, run = self.proxy.row_of(run_id), self.current()
         if row >= 0 and (run is None or run.run_id != run_id):
             index = self.proxy.index(row, 0)
@@ -249,7 +252,7 @@ class RunsDock(Dock):
             self.table.scrollTo(index)
 
     def current(self) -> RunRecord | None:
-        """Return the run of the last selected row, if it is still selected."""
+        """Return the run of the row selected last; None if it is not selected any more."""
         picked, rows = self.table.currentIndex(), self.table.selectionModel().selectedRows()
         last = [row for row in rows if row.row() == picked.row()]
         return (last or rows)[0].data(RUN_ROLE) if rows else None
@@ -262,7 +265,7 @@ class RunsDock(Dock):
             self._runs.show(run.run_id)
 
     def _on_double_click(self, index: QModelIndex) -> None:
-        """Fold or unfold a sweep when its row is double-clicked."""
+        """Fold or unfold a sweep whose row was double-clicked."""
         run = index.data(RUN_ROLE)
         if self._model.sweeps.led_by(self._model.row_of(run.run_id)):
             self._model.toggle_sweep(run.tags["sweep"])
@@ -276,7 +279,7 @@ class RunsDock(Dock):
 
 
 def _message_page(text: str, offer: QWidget) -> QWidget:
-    """Return a page in place of the table: a sentence and a widget that helps."""
+    """Return a page that replaces an empty table: the sentence `text` above the widget `offer`."""
     page = QWidget()
     column = QVBoxLayout(page)
     column.setSpacing(8)

@@ -1,4 +1,4 @@
-"""Filter and order of the run table's rows, by words of any kind."""
+"""Filter and order of the rows of the run table."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OWN_TEXTS: dict[str, Callable[[RunRecord], str]] = {
     "trainer": lambda run: run.runner,
     "run": lambda run: run.name or run.run_id,
 }
-"""Texts of a run by name; every other name is a field of its configuration."""
+"""Functions that return a run's property as text, by the name used in filters; other names are config fields."""
 MOST_INSERTED = 64
-"""Most new runs that are inserted row by row; for more the whole order is made anew."""
+"""Most new runs that are inserted into the order one by one; for more, all rows are sorted anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,17 @@ class Bound:
     name: str
     sign: str
     value: float | str
-    """A number for an order; for `=` and `!=` comma-separated texts, which may have wildcards."""
+    """A number for `<`, `>` and the like; for `=` and `!=` comma-separated texts, which may contain wildcards."""
 
     @property
     def asks_config(self) -> bool:
         return self.name not in OWN and (self.sign not in _SAME or self.name not in OWN_TEXTS)
 
     def holds(self, run: RunRecord, field: Callable[[str, str], str]) -> bool:
-        """Return whether a run satisfies the bound; `field` gives a field's text by run and name, "" if absent."""
+        """Return whether a run satisfies the comparison.
+
+        `field(run_id, name)` returns a field of the run's configuration as text, "" if it is missing.
+        """
         if isinstance(self.value, str):
             own = OWN_TEXTS.get(self.name) or OWN.get(self.name)
             text = str(own(run)) if own else field(run.run_id, self.name)
@@ -66,7 +69,7 @@ class Bound:
 
 
 def _is_one_of(text: str, wanted: str) -> bool:
-    """Return whether a text is one of the comma-separated ones; a task's last name is enough."""
+    """Return whether `text`, or its part after the last slash, matches one of the comma-separated patterns."""
     ways = {text, text.rpartition("/")[2]}
     return any(fnmatch.fnmatchcase(way, one) or _same_number(way, one) for one in wanted.split(",") for way in ways)
 
@@ -79,7 +82,7 @@ def _same_number(a: str, b: str) -> bool:
 
 
 def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
-    """Return (plain words, comparisons); an incomplete comparison is a plain word."""
+    """Return (plain words, comparisons) of a filter's words; an incomplete comparison is a plain word."""
     plain: list[str] = []
     bounds: list[Bound] = []
     for word in words:
@@ -95,17 +98,17 @@ def parse(words: list[str]) -> tuple[list[str], list[Bound]]:
 
 
 class RunFilter(QAbstractTableModel):
-    """Runs that match a filter's words and bounds, sorted by a column."""
+    """Table model of those runs of a `RunList` that match the filter, sorted by a column."""
 
     def __init__(self, source: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._source = source
         self._search = TextSearch(())
         self.bounds: list[Bound] = []
-        """Conditions on fields of the runs."""
+        """Comparisons of the filter, all of which a run must satisfy."""
         self._column, self._falling = COLUMNS.index("Started"), True
         self._order: list[int] = []
-        """Rows of the source, ascending; a descending order is read from its end."""
+        """Row numbers in the source model in ascending order; a descending order reads the list backwards."""
         source.rowsInserted.connect(self._on_inserted)
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
@@ -138,7 +141,7 @@ class RunFilter(QAbstractTableModel):
         return self._source.run(self._source_row(row))
 
     def row_of(self, run_id: str) -> int:
-        """Return the row of a run, -1 when it is not on show."""
+        """Return the row of a run, -1 when the filter excludes it."""
         source = self._source.row_of(run_id)
         place = self._place(source) if source >= 0 else -1
         return self._mirrored(place) if place >= 0 else -1
@@ -148,7 +151,7 @@ class RunFilter(QAbstractTableModel):
         return bool(self._search or self.bounds)
 
     def run_ids(self) -> list[str]:
-        """Return the ids of the runs on show, from the top; every trial of a folded sweep."""
+        """Return the ids of the runs in the table from top to bottom, including trials of folded sweeps."""
         behind, rows = self._source.sweeps.behind, range(len(self._order))
         if self.is_filtered:  # then nothing is folded
             return [self.run(row).run_id for row in rows]
@@ -189,10 +192,10 @@ class RunFilter(QAbstractTableModel):
         return bool(self._matching([source_row]))
 
     def _matching(self, rows: list[int]) -> list[int]:
-        """Return the matching ones of these source rows.
+        """Return those of the source model's rows that the table shows.
 
-        A filter matches trials too; without words a folded sweep is one row. Archived runs match only the filter word
-        for them.
+        Without a filter, all trials of a folded sweep but the first are left out. Archived runs are left out unless the
+        filter has the word for archived runs.
         """
         if not asks_archived(self._search):
             run = self._source.run
@@ -243,7 +246,7 @@ class RunFilter(QAbstractTableModel):
             self._renew(row)
 
     def _renew(self, source_row: int) -> None:
-        """Update a run's place: it may appear, vanish, move, or only look different."""
+        """Update the position of a changed run: insert, remove, move or repaint its row."""
         place = self._order.index(source_row) if source_row in self._order else -1
         if not self._accepts(source_row):
             if place >= 0:
@@ -273,5 +276,5 @@ class RunFilter(QAbstractTableModel):
 
 
 def asks_archived(search: TextSearch) -> bool:
-    """Return whether the search has the whole word for archived runs."""
+    """Return whether the filter contains the whole word for archived runs."""
     return tr("Archived").lower() in search.plain

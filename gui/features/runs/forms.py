@@ -1,4 +1,4 @@
-"""Small forms about a run: the colour of its curves; its name, tags and notes."""
+"""Small forms on a run: the colour of its curves; its name, tags and notes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_NOTE_CHARACTERS = 4000
 
 
 def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | None], None]) -> QMenu:
-    """Return a menu of curve colours; None stands for the automatic one.
+    """Return a menu of curve colours.
 
-    `current` and the argument of `choose` are numbers of `theme.curve_color`.
+    `current` and the argument of `choose` are numbers of `theme.curve_color`; None means an automatic colour.
     """
     menu = QMenu(parent)
     free = menu.addAction(tr("As it comes"))
@@ -40,7 +40,7 @@ def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | Non
 
 
 class RunNoteForm(QDialog):
-    """Form of a run's name, tags and notes; `then` gets the name and the note when the user confirms."""
+    """Dialog for a run's name, tags and notes; when the user confirms, `then` is called with name and note."""
 
     def __init__(self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Model of the run table: one row a run or a folded sweep, in order of arrival, updated in place."""
+"""Model of the run table's rows: one per run, in order of arrival; a sweep can be folded to one row."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
-"""The settings at the end of a trial's name, after the sweep's."""
+"""Pattern of the varied settings, such as ` learning_rate=0.001`, at the end of a trial's name."""
 SHOWN = "Shown"
-"""Column of the eye: visibility and colour of a run's curves."""
+"""Column of the eye, which shows whether the run's curves are visible, and their colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
 NUMERIC = {"Steps", "Best"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
 def sweep_of(run: RunRecord | None) -> str:
-    """Return the id of the sweep that a run is a trial of, empty for any other."""
+    """Return the id of the sweep to which a run belongs as a trial; empty for any other run or None."""
     return run.tags.get("sweep", "") if run is not None else ""
 
 
 def sweep_title(run: RunRecord) -> str:
-    """Return the displayed name of a run's sweep: its name, else the end of its id."""
+    """Return the title of a run's sweep: the sweep's name, else the last letters of its id."""
     sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
     return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
 
 
 class SweepGroups:
-    """Rows by sweep, in order of arrival; folded until the user unfolds it."""
+    """Rows of the table's runs by sweep. A sweep is folded to its first row until the user unfolds it."""
 
     def __init__(self, runs: list[RunRecord]) -> None:
-        """Take `runs`, the table's own list, which grows."""
+        """Take `runs`, the list of the table's runs, which grows later."""
         self._runs = runs
         self._rows: dict[str, list[int]] = {}
         self._open: set[str] = set()
 
     def note(self, row: int) -> None:
-        """Add a row that was appended to the table."""
+        """Register the run at `row`, which was appended to the list."""
         if name := sweep_of(self._runs[row]):
             self._rows.setdefault(name, []).append(row)
 
@@ -55,38 +55,41 @@ class SweepGroups:
         self._open ^= {name} & self._rows.keys()
 
     def is_folded_sweep(self, run: RunRecord) -> bool:
-        """Return whether the run belongs to a sweep that is one row now."""
+        """Return whether the run is a trial of a sweep of several trials that is folded to one row."""
         name = sweep_of(run)
         return len(self._rows.get(name, ())) > 1 and name not in self._open
 
     def folded_rows(self) -> set[int]:
-        """Return the hidden rows: all but the first of each folded sweep."""
+        """Return the rows that are hidden: all but the first of each folded sweep."""
         groups = (rows for name, rows in self._rows.items() if name not in self._open)
         return {row for rows in groups for row in rows[1:]}
 
     def led_by(self, row: int) -> list[RunRecord]:
-        """Return every trial of the sweep whose first row this is; empty for any other row."""
+        """Return all trials of the sweep whose first trial is at `row`; empty if `row` is not the first of a sweep."""
         rows = self._rows.get(sweep_of(self._runs[row]), [])
         return [self._runs[one] for one in rows] if len(rows) > 1 and rows[0] == row else []
 
     def behind(self, row: int) -> list[str]:
-        """Return the ids of all runs of a row: a folded sweep's trials, else the run itself."""
+        """Return the run ids that `row` stands for: all trials of a folded sweep, else one run."""
         is_folded = self.is_folded_sweep(self._runs[row])
         return [run.run_id for run in (self.led_by(row) if is_folded else ()) or [self._runs[row]]]
 
     def leader_of(self, run: RunRecord) -> int:
-        """Return the row that represents the run's sweep, -1 where none does."""
+        """Return the row of the first trial of the run's sweep; -1 without a sweep of several trials."""
         rows = self._rows.get(sweep_of(run), [])
         return rows[0] if len(rows) > 1 else -1
 
 
 class RunList(QAbstractTableModel):
-    """List of runs; `sweeps` knows the trials of each sweep: folded, the first represents all."""
+    """Qt table model of all runs, one row each; `sweeps` knows which rows are trials of the same sweep.
+
+    The row of a folded sweep's first trial shows the texts of the whole sweep.
+    """
 
     sweeps_changed = Signal()
     """A sweep was folded or unfolded."""
     places_changed = Signal()
-    """Queued runs came, went or changed places."""
+    """The queue, or the order of its runs, changed."""
 
     def __init__(
         self,
@@ -94,7 +97,10 @@ class RunList(QAbstractTableModel):
         further: RunColumns | None = None,
         parent: QObject | None = None,
     ) -> None:
-        """Take `notes`, the user's text on a run, and `further`, the columns that they chose."""
+        """Build an empty model.
+
+        `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns.
+        """
         super().__init__(parent)
         self._notes, self._further = notes, further
         self.columns: tuple[str, ...] = COLUMNS
@@ -103,11 +109,11 @@ class RunList(QAbstractTableModel):
         self._words: list[str] = []
         self.sweeps = SweepGroups(self._runs)
         self.places: dict[str, int] = {}
-        """Places of queued runs by id, from 1."""
+        """Position in the queue, from 1, by run id."""
         self.renew_columns()
 
     def renew_columns(self) -> None:
-        """Update the columns of chosen fields, or what was read of them since."""
+        """Update the columns after the user's choice of fields changed or configurations were read."""
         self.beginResetModel()
         self.columns = (*COLUMNS, *(self._further.fields if self._further else ()))
         self._words = [""] * len(self._words)
@@ -137,9 +143,9 @@ class RunList(QAbstractTableModel):
         return self.value(index.row(), index.column(), role)
 
     def value(self, row: int, column_number: int, role: int, *, is_alone: bool = False) -> object:
-        """Return the value of `data` without an index: a view of views calls it often.
+        """Return what `data` returns for a row, a column and a Qt role, without the cost of an index.
 
-        `is_alone`: every trial has a row, so that the first represents only itself.
+        With `is_alone`, the first trial of a sweep shows its own texts instead of the sweep's.
         """
         run, column = self._runs[row], self.columns[column_number]
         is_text = role == Qt.ItemDataRole.DisplayRole
@@ -159,7 +165,7 @@ class RunList(QAbstractTableModel):
         return None
 
     def _group_text(self, run: RunRecord, column: str, group: list[RunRecord]) -> str:
-        """Return a folded sweep's text in its first trial's row: number, best, sum of steps."""
+        """Return a sweep's text in a column: title and number of trials, best success, sum of steps and others."""
         match column:
             case "Run":
                 mark = "\u25b8" if self.sweeps.is_folded_sweep(run) else "\u25be"
@@ -179,12 +185,12 @@ class RunList(QAbstractTableModel):
         return self._text(run, column)
 
     def toggle_sweep(self, name: str) -> None:
-        """Give each trial a row of its own, or fold the sweep to one row."""
+        """Unfold the sweep with the id `name` to one row per trial, or fold it to one row."""
         self.sweeps.toggle(name)
         self.sweeps_changed.emit()
 
     def set_places(self, waiting: list[str]) -> None:
-        """Set the queued runs, the next one first."""
+        """Set the ids of the queued runs, the next one to start first."""
         old, self.places = self.places, {run_id: at for at, run_id in enumerate(waiting, 1)}
         if old != self.places:
             for run_id in old.keys() | self.places.keys():
@@ -193,7 +199,7 @@ class RunList(QAbstractTableModel):
             self.places_changed.emit()
 
     def _on_trial(self, run: RunRecord) -> None:
-        """Update the first row of a sweep after a trial came or changed."""
+        """Repaint the first row of a sweep after one of its trials was added or changed."""
         leader = self.sweeps.leader_of(run)
         if leader >= 0:
             last = len(self.columns) - 1
@@ -226,7 +232,7 @@ class RunList(QAbstractTableModel):
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
     def sort_key(self, row: int, column_number: int) -> Any:
-        """Return the sort key of a row in a column."""
+        """Return the value by which a row is sorted in a column."""
         run = self._runs[row]
         match self.columns[column_number]:
             case name if name not in COLUMNS and self._further:
@@ -241,7 +247,7 @@ class RunList(QAbstractTableModel):
                 return self._text(run, column)
 
     def words(self, row: int) -> str:
-        """Return all filterable text of a row in lower case."""
+        """Return the text of a row that a filter searches, in lower case: state, names, task, note, tags."""
         found = self._words[row]
         if not found:
             run = self._runs[row]
@@ -264,7 +270,7 @@ class RunList(QAbstractTableModel):
         return found
 
     def put(self, run: RunRecord) -> None:
-        """Add a run or update its row."""
+        """Add a run, or update the row of a run with the same id."""
         row = self._rows.get(run.run_id)
         if row is None:
             if self._further and self._further.fields:
@@ -284,7 +290,7 @@ class RunList(QAbstractTableModel):
             self._on_trial(run)
 
     def put_all(self, runs: list[RunRecord]) -> None:
-        """Add many new runs at once."""
+        """Append many new runs in one step."""
         new = [run for run in runs if run.run_id not in self._rows]
         if new:
             first = len(self._runs)
@@ -297,19 +303,19 @@ class RunList(QAbstractTableModel):
             self.endInsertRows()
 
     def renew(self, run_id: str) -> None:
-        """Update a row after the user's note or its place in the queue changed."""
+        """Repaint a run's row after its note or its place in the queue changed."""
         row = self._rows.get(run_id)
         if row is not None:
             self._words[row] = ""
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
-        """Return a run's short name: its name, else the end of its id."""
+        """Return a run's short name: its name, else the last letters of its id."""
         row = self._rows.get(run_id)
         return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
 
     def field(self, run_id: str, name: str) -> str:
-        """Return a field of a run's configuration, also by its last name, as far as that was read."""
+        """Return a field of a run's configuration, if that was read, by its name or the last part of the name."""
         return self._further.configs.find(run_id, name) if self._further else ""
 
     def run(self, row: int) -> RunRecord:
@@ -320,7 +326,7 @@ class RunList(QAbstractTableModel):
 
 
 def _rates(run: RunRecord) -> str:
-    """Return the best validations in words; empty before the first."""
+    """Return the best success rates of a run's validations as text; empty while they are zero."""
     if not (run.best_success_rate or run.best_leaving_rate):
         return ""
     return tr(

@@ -1,4 +1,4 @@
-"""View of the run table: eyes that show curves, queued rows that can be dragged."""
+"""View of the run table: eye icons that show or hide curves, and queued rows that can be dragged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN_MIME = "application/x-dmglab-run"
 
 
 class StateDelegate(QStyledItemDelegate):
-    """The dot of a run's state before its word."""
+    """Cell with the coloured dot of a run's state before its text."""
 
     @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
@@ -41,7 +41,7 @@ class StateDelegate(QStyledItemDelegate):
 
 
 class NameDelegate(QStyledItemDelegate):
-    """Name column that elides the middle: trials of a sweep differ at their ends."""
+    """Cell that elides the middle of a run's name, because names of a sweep's trials differ at the end."""
 
     def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
         super().initStyleOption(option, index)
@@ -49,7 +49,7 @@ class NameDelegate(QStyledItemDelegate):
 
 
 class EyeDelegate(QStyledItemDelegate):
-    """Eye column: open in the colour of the run's curves, closed where they are hidden."""
+    """Cell with an eye icon: open in the colour of the run's curves, closed while they are hidden."""
 
     def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -74,14 +74,14 @@ class EyeDelegate(QStyledItemDelegate):
 
 
 class RunTable(QTableView):
-    """Table of runs; a click on an eye shows or hides the curves without a change of focus.
+    """Table of runs; a click on an eye shows or hides that run's curves without putting it in focus.
 
-    A queued row that is dropped on another queued one takes its place.
+    Dropping a queued row on another queued row moves it to that place in the queue.
     """
 
     eye_clicked = Signal(str)
     dropped = Signal(str, str)
-    """Ids of a queued run and of the one it was dropped on."""
+    """Id of the dragged run, and of the run that it was dropped on; both are queued."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,5 +168,5 @@ def _waits(index: QModelIndex) -> bool:
 
 
 def _carried(event: QDropEvent) -> str:
-    """Return the id of the dragged run; empty where something else is dragged."""
+    """Return the id of the run that is being dragged; empty if something else is dragged."""
     return bytes(event.mimeData().data(RUN_MIME).data()).decode()

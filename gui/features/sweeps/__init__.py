@@ -1,4 +1,4 @@
-"""Sweeps: the run of the training form, once for each setting of a few options."""
+"""Sweeps: runs of the training form's configuration, one for each combination of a few varied options."""
 
 from __future__ import annotations
 

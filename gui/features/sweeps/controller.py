@@ -1,4 +1,4 @@
-"""State of a sweep: its settings and its process."""
+"""State of a sweep: its form and its process."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ RULES = {
     "none": "None ends early",
 }
 END_S = 20.0
-"""Longest wait in seconds, at the end of the app, for trials to save."""
+"""Longest wait in seconds for trials to save when the app ends."""
 
 
 @dataclass(slots=True)
 class SweepTexts:
-    """The form's texts: `rows` are a name of RunConfig and its values or range."""
+    """Contents of the sweep's form; a row is the name of a varied field and its values or range as text."""
 
     rows: list[tuple[str, str]] = field(
         default_factory=lambda: [("learning_rate", "1e-3, 5e-4"), ("ent_coef", ""), ("num_envs", "")]
@@ -48,11 +48,15 @@ class SweepTexts:
     rule: str = "halving"
     jobs: int = 1
     steps: int = 100_000
-    """Environment steps after which a trial ends, if the training form sets no end."""
+    """Environment steps of each trial, used if the training form sets no end of the run."""
 
 
 class SweepDraft(QObject):
-    """Sweep of the form; `words` and `trials` follow it, `problem` is the reason why there are none."""
+    """Sweep as entered in the form, turned into the arguments of `dmglab sweep`.
+
+    After each change `words` are the arguments and `trials` is the number of runs; `problem` says why the form is
+    invalid.
+    """
 
     changed = Signal()
 
@@ -60,11 +64,11 @@ class SweepDraft(QObject):
         super().__init__()
         self.texts = SweepTexts()
         self.config: RunConfig | None = None
-        """Shared configuration of the trials, None while the training form is invalid."""
+        """Configuration shared by the trials; None while the training form is invalid."""
         self.problem = ""
         self.trials = 0
         self.words: list[str] = []
-        """Arguments of `dmglab sweep`."""
+        """Arguments of `dmglab sweep`; empty while the form is invalid."""
         self._renew()
 
     def set_config(self, config: RunConfig | None) -> None:
@@ -72,20 +76,20 @@ class SweepDraft(QObject):
         self._renew()
 
     def set(self, **texts: object) -> None:
-        """Set values of SweepTexts by name."""
+        """Change fields of `texts` by name, and compute arguments and number of trials again."""
         for name, value in texts.items():
             setattr(self.texts, name, value)
         self._renew()
 
     @property
     def needs_end(self) -> bool:
-        """True if the training form lets a run go on until it is stopped."""
+        """True if the training form has no limit, so that `steps` has to end the trials."""
         run = self.config
         return run is not None and not (run.seconds or run.total_env_steps or run.target_success)
 
     @property
     def line(self) -> str:
-        """Equivalent shell command."""
+        """The equivalent shell command as text."""
         return shlex.join(["dmglab", "sweep", *self.words]) if self.words else ""
 
     def _renew(self) -> None:
@@ -101,7 +105,7 @@ class SweepDraft(QObject):
         return [f"{name}={said.strip()}" for name, said in self.texts.rows if said.strip()]
 
     def _count(self) -> int:
-        """Return the number of trials. Raises ConfigError for settings that `dmglab sweep` refuses."""
+        """Return the number of trials. Raises ConfigError for settings that `dmglab sweep` would refuse."""
         config, texts = self.config, self.texts
         if config is None:
             raise ConfigError(tr("Correct the training form first"))
@@ -166,7 +170,7 @@ class SweepController(QObject):
         return ""
 
     def refusal(self) -> str:
-        """Return why the sweep of the form cannot begin; empty when it can."""
+        """Return why the sweep cannot be started now; empty when it can."""
         if self.is_busy:
             return tr("A sweep runs already")
         return self.form_refusal() or self.draft.problem
@@ -174,7 +178,7 @@ class SweepController(QObject):
     # -- its process ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Start exactly the command on show."""
+        """Start the `dmglab sweep` command that the form shows."""
         if self.refusal():
             return
         argv = [*self.program, *self.draft.words, "--home", str(self._bridge.home.root)]
@@ -198,7 +202,7 @@ class SweepController(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """Start no further trial and let running ones save; a second call ends them at once."""
+        """Start no further trials and let running ones save; a second call ends these at once."""
         if self.stop_refusal():
             return
         if self._job is not None and (self.is_stopping or not self._job.ask_to_end()):
@@ -210,7 +214,7 @@ class SweepController(QObject):
         return "" if self.is_busy else tr("No sweep runs")
 
     async def close(self) -> None:
-        """End the sweep with the app: trials save first, as far as time allows."""
+        """End the sweep when the app ends; running trials get up to END_S seconds to save."""
         if not self.is_stopping:
             self.stop()
         for _ in range(round(END_S / 0.1)):
@@ -223,7 +227,7 @@ class SweepController(QObject):
     # -- results ----------------------------------------------------------------------------
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """Pin the curves of a new trial, beside those that are pinned already."""
+        """Pin the curves of a trial of this sweep that has just started."""
         run: RunRecord = notice.record
         if not self.is_busy or run.run_id in self._seen or not sweep_of(run):
             return

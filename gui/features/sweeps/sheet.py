@@ -1,4 +1,4 @@
-"""The sweep's form: varied fields of the training form's run, command, consent, Start."""
+"""Form of a sweep: fields to vary and their values, the resulting command, consent, Start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_JOBS, MAX_SEEDS, MAX_TRIALS = 64, 20, 1000
 
 
 class SweepSheet(QDialog):
-    """The sweep's form; `fields` are (name, label) that may vary, `begin` is called after consent."""
+    """Form of a sweep; `fields` are (name, label) that may be varied, `begin` is called when the user starts it."""
 
     def __init__(
         self,

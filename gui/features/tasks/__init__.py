@@ -1,4 +1,4 @@
-"""Tasks: a new one from a playing game, in three steps."""
+"""New tasks: made from a playing game in three steps (start states, goal, name)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a task while playing: capture, measure, name, audit, then on to training."""
+"""Controller of a new task: capture of states, measurement of the goal, audit, start of training."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from trainer_core.wire import commands
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
 
 PROBE_AFTER_MS = 700
-"""Milliseconds after the last paint stroke before the goal is measured again."""
+"""Milliseconds after the last change of the painted region before the goal is measured again."""
 AUDIT_EPISODES = 32
 FEWEST_STARTS = 2
-"""Fewest distinct start pictures: a small room has few, and one is held out."""
+"""Fewest different start pictures of a task: one of them is used only for validation."""
 NICE = 5
-"""Niceness of the audit, which nobody waits for while a run starts; a training has the same."""
+"""Niceness of the audit process, so that it does not slow down training."""
 
 
 class TaskDraft(QObject):
-    """Controller of a new task; files go below `drafts/` of the home, `dmglab task` makes and measures."""
+    """Controller of a new task. Files are in `drafts/` of the home; `dmglab task` commands do the work."""
 
     made = Signal(str)
     """Id of the new task."""
@@ -55,7 +55,7 @@ class TaskDraft(QObject):
         self.model = model
         self._job: asyncio.Task[Any] | None = None
         self._play: asyncio.Task[Any] | None = None
-        """Random play from the start states, which needs no goal."""
+        """Job that plays at random from the start states; it does not need a goal. None before the first."""
         self._played_from: tuple[Path, ...] = ()
         self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
         self._settle.timeout.connect(self.probe)
@@ -65,7 +65,7 @@ class TaskDraft(QObject):
     # -- capturing --------------------------------------------------------------------------
 
     def refusal(self) -> str:
-        """Return why nothing can be captured now; empty when it can."""
+        """Return why no state of the game can be captured now; empty when it can."""
         request = self._playing.request
         if request is None:
             return tr("Play the game first")
@@ -74,7 +74,7 @@ class TaskDraft(QObject):
         return ""
 
     def save_start(self) -> None:
-        """Add the game's present state to the start states."""
+        """Save the game's present state as a start state of the task."""
         if self._begin():
             path = self.model.folder / f"start_{time.time_ns()}.npz"
             self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
@@ -86,7 +86,7 @@ class TaskDraft(QObject):
         self._settle.start()
 
     def capture_goal(self) -> None:
-        """Take the present picture as the goal; the game pauses, so that nothing moves on."""
+        """Save the present picture as the task's goal and pause the game."""
         if self._begin():
             path = self.model.folder / f"goal_{time.time_ns()}.npz"
             self._bridge.spawn(self._capture_goal(path), title=tr("Nothing was captured"))
@@ -102,7 +102,7 @@ class TaskDraft(QObject):
         self.probe()
 
     def _begin(self) -> bool:
-        """Begin a draft for the playing game unless it has one; return False if nothing can be captured."""
+        """Begin an empty draft if the playing game is not the draft's; return False if nothing can be captured."""
         reason = self.refusal()
         if reason:
             self._bridge.problem.emit(tr("Nothing was captured"), reason)
@@ -117,7 +117,7 @@ class TaskDraft(QObject):
         return True
 
     def _on_started(self) -> None:
-        """Forget the draft of another game once the user plays this one."""
+        """Discard the draft when the user starts another game."""
         model, request = self.model, self._playing.request
         if request is None or not self._playing.is_human or (model.is_empty and not model.made):
             return
@@ -125,7 +125,7 @@ class TaskDraft(QObject):
             self.start_over()
 
     def start_over(self, base: str = "", rom: str = "") -> None:
-        """Begin an empty draft."""
+        """Discard the draft and begin an empty one for the game of the task `base`, or for the ROM `rom`."""
         self._cancel_job()
         self._cancel_play()
         self._drop_kept()
@@ -140,9 +140,9 @@ class TaskDraft(QObject):
     # -- measuring --------------------------------------------------------------------------
 
     def probe(self) -> None:
-        """Measure the goal's distances under random play, and the threshold that separates it.
+        """Measure the goal's distances during random play, and suggest a threshold for reaching the goal.
 
-        Random play needs only the start states: it begins while the user plays on to a goal.
+        Random play needs only start states, so it is started before a goal exists.
         """
         model = self.model
         self._settle.stop()
@@ -164,7 +164,7 @@ class TaskDraft(QObject):
         self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
-        """Return whether the goal looks like a start state, which is reported at once, and the game goes on."""
+        """Return whether the goal equals a start state; if so, report that and let the game go on."""
         goal, playing = self.model.goal, self._playing
         if goal is None:
             return False
@@ -206,12 +206,12 @@ class TaskDraft(QObject):
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
-        """Return an id under `mine/`, in the letters that a task's id may have."""
+        """Return the id of the new task: `mine/` and the typed name in the characters allowed in an id."""
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
 
     def make(self) -> None:
-        """Write the task, then audit it; training need not wait for the audit."""
+        """Write the task to the home folder, then start its audit in the background."""
         if reason := self.make_refusal():
             self._bridge.problem.emit(tr("No task yet"), reason)
             return
@@ -259,7 +259,7 @@ class TaskDraft(QObject):
         return "" if self.model.made else tr("Make the task first")
 
     def train(self) -> None:
-        """Show the form of a new run on the task, with the task's own defaults."""
+        """Show the training form for the new task, with the task's default values."""
         self._notices.withdraw(tr("Task made"))  # its button offered this
         self._training.train_new()
         draft = self._training.draft
@@ -283,7 +283,7 @@ class TaskDraft(QObject):
         return ["--goal", str(self._goal_file())]
 
     def _kept(self) -> Path:
-        """Return the tool's cache of random play: some 3 MB, kept until the task is made."""
+        """Return the file in which `dmglab task probe` caches random play, some 3 MB, until the task is made."""
         return self.model.folder / "seen.npz"
 
     def _drop_kept(self) -> None:
@@ -291,7 +291,7 @@ class TaskDraft(QObject):
             self._kept().unlink(missing_ok=True)
 
     def _goal_file(self) -> Path:
-        """Return the captured file, or one beside it with the painted region."""
+        """Return the file of the captured goal; with a painted region, a new file that contains the region too."""
         model = self.model
         assert model.goal is not None
         path = model.goal.captured.path
@@ -305,7 +305,7 @@ class TaskDraft(QObject):
         return masked
 
     def _run(self, argv: list[str], then: Any, after: asyncio.Task[Any] | None = None) -> None:
-        """Run a tool after the task `after` has ended, even if that failed."""
+        """Run a command after the task `after` has ended, with or without success; `then` gets the result."""
 
         async def in_turn() -> dict[str, Any]:
             if after is not None:
@@ -324,7 +324,7 @@ class TaskDraft(QObject):
 
 
 def in_the_app(reason: str) -> str:
-    """Return a tool's error with the app's remedy in place of command line options."""
+    """Return an error text of a command with the app's remedy instead of command line options."""
     if "different start pictures were found" in reason:
         return tr(
             "Too few different pictures lie around this way: save another start state elsewhere "
@@ -340,7 +340,7 @@ def in_the_app(reason: str) -> str:
 
 
 def way_in_the_app(reason: str) -> str:
-    """Say in the app's terms why the user's play is no demonstration."""
+    """Return a text, in the app's terms, on why the recorded play cannot serve as a demonstration."""
     if f"which {TWO_BUTTONS_ID} does not have" in reason:
         return tr("Your way is no example for the agent: it holds three buttons, or START with another, at once")
     if "does not have" in reason:
@@ -353,7 +353,7 @@ def way_in_the_app(reason: str) -> str:
 
 
 def without_shell(text: str) -> str:
-    """Return the text without options, commands and draft files, which only make sense in a shell."""
+    """Return an error text without the options, commands and file names that only make sense in a shell."""
     text = re.sub(r"\s*\([^()]*--[^()]*\)", "", text)
     text = re.sub(r"\S*/drafts/\S*?([^/\s]+\.npz): ", "", text)
     parts = re.split(r"([;:,] )", text)

@@ -1,4 +1,4 @@
-"""The new-task dock: three steps from a playing game to training on a goal in it."""
+"""Dock for a new task: three steps from a playing game to training on a goal in that game."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
 THUMBNAIL = QSize(80, 72)
 MIN_WIDTH = 288
 FINDING_LINES = 3
-"""Lines of text below the goal, which grow and shrink while it is measured."""
+"""Lines of text reserved below the goal, so that the layout does not move while it is measured."""
 TOO_EASY = 0.5
-"""Share of random players reaching the goal from which the dock warns."""
+"""Share of random episodes that reach the goal from which the dock warns that the task is too easy."""
 
 
 class StartList(QListWidget):
-    """The start states in a row; Delete removes the current one."""
+    """List of start states in a row; the Delete key removes the selected one."""
 
     removed = Signal(int)
-    """Row of the start state to delete."""
+    """Index of the start state to delete."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete and self.currentRow() >= 0:
@@ -174,7 +174,7 @@ class TaskDock(Dock):
 
     @staticmethod
     def _reserve(words: QLabel, lines: int) -> None:
-        """Reserve the height of this many lines, so that the widgets below do not move."""
+        """Reserve the height of `lines` lines for a label, so that widgets below it do not move."""
         words.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         words.setMinimumHeight(lines * words.fontMetrics().lineSpacing())
 
@@ -190,7 +190,7 @@ class TaskDock(Dock):
     # -- showing ----------------------------------------------------------------------------
 
     def note_picture(self) -> None:
-        """Show the distance of the picture on show, many times a second."""
+        """Show the distance of the current picture from the goal; called many times a second."""
         model, picture = self._model, self._playing.picture
         if picture is None or not self.isVisible():
             return
@@ -205,7 +205,7 @@ class TaskDock(Dock):
         set_role(self.distance, "role", "good" if met else "muted")
 
     def _note_way(self, picture: np.ndarray) -> None:
-        """Show whether the present picture could be a goal, while the user plays on to one."""
+        """Show whether the current picture differs enough from the start states to become the goal."""
         model = self._model
         if not model.starts or picture.shape != (144, 160):
             return
@@ -302,7 +302,7 @@ class TaskDock(Dock):
 
 
 def _keep_room(widget: QWidget) -> None:
-    """Keep a widget's space while it is hidden."""
+    """Let a widget keep its space in the layout while it is hidden."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
@@ -317,7 +317,7 @@ def _way_lines(model: DraftModel) -> list[str]:
 
 
 def audit_lines(model: DraftModel) -> list[str]:
-    """Return the results of `dmglab task audit` in words."""
+    """Return the results of `dmglab task audit` as lines of text."""
     audit = model.audit
     if audit is None:
         return []

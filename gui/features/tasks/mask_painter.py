@@ -1,4 +1,4 @@
-"""The goal as the agent sees it, three screen pixels a pixel; the user paints the region that counts."""
+"""Picture of the goal as the agent sees it, in which the user paints the region that counts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gui.kit.words import tr
 SCALE = 3
 WIDTH, HEIGHT = 80, 72
 CELL = 4
-"""Keyboard step: a tile of 8 screen pixels, which is 4 pixels of the observation."""
+"""Step of the keyboard cursor in observation pixels: 4, which are a tile of 8 screen pixels."""
 _ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 
 
 class MaskPainter(QWidget):
-    """Painter of the goal's mask: a drag adds a rectangle that counts, with the right button removes one.
+    """Painter of the goal's mask: a drag adds a rectangle to it, a drag with the right button removes one.
 
-    By keyboard: arrows move a tile's frame, Space paints or clears it.
+    By keyboard, arrows move a cursor of one tile, Space adds or removes the tile.
     """
 
     painted = Signal(int, int, int, int, bool)
-    """Rectangle x, y, width, height in pixels of the observation, and True if it counts."""
+    """Rectangle (x, y, width, height) in observation pixels; True to add it to the mask, False to remove it."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class MaskPainter(QWidget):
         return QSize(WIDTH * SCALE, HEIGHT * SCALE)
 
     def show_goal(self, template: np.ndarray | None, mask: np.ndarray) -> None:
-        """Show `template` u8[72, 80] shades or None, and `mask` bool[72, 80] pixels that count."""
+        """Show the goal's observation `template`, u8[72, 80] or None, and the `mask`, bool[72, 80]."""
         self._template, self._mask = template, mask
         self.update()
 

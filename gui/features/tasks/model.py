@@ -1,4 +1,4 @@
-"""A task in the making: captured states and measurements."""
+"""Draft of a task: captured states and measurements."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from trainer_core.wire.regular_files import read_regular
 OBSERVATION = (72, 80)
 MAX_SHADE = 3
 LEAST_DISTANCE = 0.001
-"""Distance from a start state below which a goal is refused; play.authoring.goals has the same."""
+"""Least distance of a goal from every start state; play.authoring.goals has the same value."""
 
 
 def observe(picture: np.ndarray) -> np.ndarray:
-    """Return u8[72, 80] as the agent sees `picture` u8[144, 160]: (a + b + c + d + 2) >> 2 of 2x2."""
+    """Return the agent's observation u8[72, 80] of a screen u8[144, 160]: the rounded mean of 2x2 pixels."""
     blocks = picture.reshape(OBSERVATION[0], 2, OBSERVATION[1], 2).astype(np.uint16)
     return (blocks.sum((1, 3)) + 2 >> 2).astype(np.uint8)
 
 
 def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) -> float:
-    """Return the L1 distance of two u8[72, 80] over the pixels of `mask` bool[72, 80], 0 to 1.
+    """Return the mean absolute difference of two observations u8[72, 80] in `mask` bool[72, 80], 0 to 1.
 
-    Equals play.judge.goal_distance, whose module loads the emulator.
+    Equals play.judge.goal_distance, whose module would load the emulator.
     """
     apart = np.abs(observation.astype(np.int16) - template.astype(np.int16)) * mask
     total = np.float32(apart.sum(dtype=np.int32))
@@ -37,7 +37,7 @@ def distance(observation: np.ndarray, template: np.ndarray, mask: np.ndarray) ->
 
 
 def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return a goal's template u8[72, 80], and u8[K, 72, 80] of the pictures after its capture.
+    """Return a goal file's observation u8[72, 80], and u8[K, 72, 80] observed after its capture.
 
     Raises LabError.
     """
@@ -51,7 +51,7 @@ def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return u8[K, 72, 80] of one member of a goal file. Raises ValueError for another form."""
+    """Return the array `name` of a goal file, u8[K, 72, 80]. Raises ValueError for another shape or type."""
     with archive.open(f"{name}.npy") as member:
         array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
     if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION:
@@ -61,55 +61,55 @@ def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A start state or the goal: its file, and the picture on show when it was captured."""
+    """Captured start state or goal: its file, and the picture on the screen at that time."""
 
     path: Path
     picture: np.ndarray
-    """u8[144, 160]"""
+    """Picture on the screen at that time, u8[144, 160]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     captured: Captured
     template: np.ndarray
-    """u8[72, 80] as in the file."""
+    """Observation stored in the goal's file, u8[72, 80]."""
     way: Path | None
-    """Path of the play from the last start state to here, demo.npz; None where none was saved."""
+    """File demo.npz with the play from the last start state to the goal; None if none was saved."""
     way_frames: int = 0
     later: np.ndarray | None = None
-    """u8[K, 72, 80] of one second after the capture without a pressed button."""
+    """u8[K, 72, 80], observations of the second after the capture without pressed buttons; None if not measured."""
 
 
 class DraftModel(QObject):
-    """Draft of a task in three steps: starts, goal, name. A change drops the measurements that depend on it."""
+    """Draft of a task: start states, goal, name. A change discards the measurements that depend on it."""
 
     changed = Signal()
     masked = Signal()
-    """The mask changed."""
+    """The mask of the goal changed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.begin("", "", Path())
 
     def begin(self, base: str, rom: str, folder: Path) -> None:
-        """Reset the draft; the next task is of the game of the task `base`, or of `rom`."""
+        """Discard the draft and begin one for the game of the task `base` or the ROM `rom`; files go to `folder`."""
         self.base, self.rom, self.folder = base, rom, folder
         self.starts: list[Captured] = []
         self.goal: Goal | None = None
         self.painted = np.zeros(OBSERVATION, bool)
-        """Pixels that the user painted; none means that all count."""
+        """bool[72, 80], the region that the user painted; if empty, all pixels count."""
         self.name = ""
         self.buttons = ""
-        """Chosen codec; empty takes the one that the demonstration needs."""
+        """Chosen codec (set of actions); empty means the one that the demonstration needs."""
         self._forget()
 
     def _forget(self) -> None:
         self.probe: dict[str, Any] | None = None
         self.working = ""
-        """Work under way, in words; empty when there is none."""
+        """Text on the work in progress; empty when there is none."""
         self.share = 0.0
         self.made = ""
-        """Id of the task made from this draft."""
+        """Id of the task that was made from this draft; empty before."""
         self.choices: dict[str, Any] = {}
         self.audit: dict[str, Any] | None = None
         self.error = ""
@@ -121,12 +121,12 @@ class DraftModel(QObject):
 
     @property
     def mask(self) -> np.ndarray:
-        """bool[72, 80] pixels that count."""
+        """bool[72, 80], the pixels that count in the goal's distance."""
         return self.painted if self.painted.any() else np.ones(OBSERVATION, bool)
 
     @property
     def step(self) -> int:
-        """Next step: 1 wants a start state, 2 a goal, 3 a name; 4 is a finished task."""
+        """Step of the draft: 1 needs a start state, 2 a goal, 3 a name; 4 when the task is made."""
         if self.made:
             return 4
         return 1 if not self.starts else 2 if self.goal is None else 3
@@ -146,7 +146,7 @@ class DraftModel(QObject):
         self._forget()
 
     def paint(self, x: int, y: int, width: int, height: int, counts: bool) -> None:
-        """Make the pixels of a rectangle of the observation count, or not."""
+        """Add a rectangle of observation pixels to the mask (`counts`), or remove it from the mask."""
         left, top = max(0, x), max(0, y)
         self.painted[top : max(top, y + height), left : max(left, x + width)] = counts
         self.masked.emit()
@@ -158,19 +158,19 @@ class DraftModel(QObject):
         self._forget()
 
     def tell(self, **facts: Any) -> None:
-        """Set measurements or the state of the work by name."""
+        """Set attributes of the draft by name and emit `changed`."""
         for name, value in facts.items():
             setattr(self, name, value)
         self.changed.emit()
 
     @property
     def tau(self) -> float:
-        """Distance below which a picture counts as the goal; 0 before it is suggested."""
+        """Distance below which a picture counts as the goal; 0 before it was measured."""
         return float(self.probe["tau"]) if self.probe else 0.0
 
     @property
     def moved(self) -> float:
-        """Largest distance of the pictures of the next second from the goal's own, over the mask."""
+        """Greatest distance from the goal of the observations in the second after its capture."""
         if self.goal is None or self.goal.later is None:
             return 0.0
         template, mask = self.goal.template, self.mask
@@ -178,11 +178,11 @@ class DraftModel(QObject):
 
     @property
     def is_restless(self) -> bool:
-        """True if the picture leaves the goal by itself."""
+        """True if the game leaves the goal by itself within a second."""
         return self.moved >= max(self.tau, LEAST_DISTANCE)
 
     def nearest_start(self, observation: np.ndarray) -> tuple[int, float]:
-        """Return (number from 1, distance) of the start state nearest to u8[72, 80]; (0, 1) without any."""
+        """Return (number from 1, distance) of the start state nearest to an observation; (0, 1) without any."""
         found = [
             (distance(observation, observe(start.picture), self.mask), number)
             for number, start in enumerate(self.starts, 1)
@@ -192,7 +192,7 @@ class DraftModel(QObject):
         return number, apart
 
     def distance_of(self, picture: np.ndarray) -> float | None:
-        """Return the distance of a screen u8[144, 160] from the goal; None without a goal."""
+        """Return the distance from the goal of a screen picture u8[144, 160]; None without a goal."""
         if self.goal is None or picture.shape != (144, 160):
             return None
         return distance(observe(picture), self.goal.template, self.mask)

@@ -1,4 +1,4 @@
-"""Train new: form, preflight, consent, start, pause, stop, and the wall of running Game Boys."""
+"""New training runs: form, preflight checks, consent, start, pause, stop, and the wall of running games."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Preloading of a worker while the user fills in the form or names a task, before Start is pressed.
+"""Start of a training worker before the user presses Start: while the form is filled in or a task is named.
 
-The worker ends with the app, when the form is left, and after a while without input. A setting turns preloading off.
+The waiting worker ends with the app, when the user leaves the form, and after a while without input. A setting turns
+this off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gui.state.session import Mode, Operation, Session
 
 WORKER_AHEAD = "training/start_ahead"
 IDLE_MS = 10 * 60 * 1000
-"""Milliseconds without input after which the preloaded worker ends."""
+"""Milliseconds without input after which the unused worker ends."""
 
 
 class StartAhead(QObject):
@@ -26,7 +27,7 @@ class StartAhead(QObject):
         self._bridge, self._session, self._training = bridge, session, training
         self._settings = settings
         self.is_task_near: Callable[[], bool] = lambda: False
-        """Returns whether a task is nearly made: painting and naming it leave time to load."""
+        """Function that returns whether a new task is nearly finished, so that training may follow soon."""
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
         self._idle.timeout.connect(self.end)
         training.draft.changed.connect(lambda name: self.prepare())
@@ -36,7 +37,7 @@ class StartAhead(QObject):
         session.operation_changed.connect(lambda operation: self._follow())
 
     def is_wanted(self) -> bool:
-        """Return whether the user is at the form of a run that could start at once, or about to be."""
+        """Return whether a worker should be started in advance: the user is at the form, and no run is active."""
         at_form = self._session.mode is Mode.AGENT and self._session.operation is Operation.TRAIN
         at_form = at_form or self.is_task_near()
         idle = self._training.record is None or self._training.state.is_end
@@ -48,7 +49,7 @@ class StartAhead(QObject):
             self.prepare()
 
     def prepare(self) -> None:
-        """Preload a worker for the plan on show."""
+        """Start a worker in advance for the configuration in the form."""
         plan = self._training.plan
         if plan is not None and self.is_wanted():
             self._idle.start()
@@ -59,7 +60,7 @@ class StartAhead(QObject):
         self._bridge.spawn(self._bridge.service.ahead.end(), title=tr("Worker"))
 
     def on_setting(self) -> None:
-        """Apply a change of the setting."""
+        """Start or end the waiting worker after the setting changed."""
         if self.is_wanted():
             self.prepare()
         else:

@@ -1,4 +1,4 @@
-"""The preflight list: one line a check, with its sign and finding; a button makes the fix."""
+"""List of preflight checks: one line each, with sign and result, and a button for the first remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROW = 20
 
 
 class _CheckDelegate(QStyledItemDelegate):
-    """Sign, name and finding in three columns; a long finding is elided."""
+    """Line of a check in three columns: sign, name, result; a long result is elided."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         return QSize(120, ROW)
@@ -55,14 +55,14 @@ class _CheckDelegate(QStyledItemDelegate):
 
 
 class ChecksView(QWidget):
-    """List of checks; `list` has one item a check, whose text has its full words."""
+    """List of preflight checks; the text of each item of `list` is the check's full text."""
 
     remedy_chosen = Signal(object)
     command_wanted = Signal(str)
-    """Id of the command that the failure catalogue names for a check."""
+    """Id of the command that helps with a failed check, after a click on its button."""
 
     def __init__(self, object_name: str, words: Callable[[str], str] = str) -> None:
-        """Take `words`, which returns the text of a command's button by its id."""
+        """Build the list; `words` returns the text of a command's button by the command's id."""
         super().__init__()
         self._words = words
         column = QVBoxLayout(self)
@@ -84,7 +84,7 @@ class ChecksView(QWidget):
         self.show_checks([], False)
 
     def set_compact(self, compact: bool) -> None:
-        """Show only the lines of failed checks and warnings, where there is little room."""
+        """Show only failed checks and warnings, for a low window."""
         if compact != self._compact:
             self._compact = compact
             self._fold()
@@ -121,7 +121,7 @@ class ChecksView(QWidget):
             self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
 
     def summary(self) -> tuple[str, str]:
-        """Return (summary, name of its colour role)."""
+        """Return a short result of all checks, and the colour role of the label that shows it."""
         if self._checking:
             return tr("{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT), "muted"
         if not self._checks:
@@ -138,7 +138,7 @@ class ChecksView(QWidget):
         return min(found, key=lambda check: order[check.status], default=None)
 
     def _helping(self) -> Failure | None:
-        """Return the catalogue's entry of the first failed check without a fix of its own."""
+        """Return the catalogue's entry for the first failed check that has no remedy of its own; None without one."""
         failed = (check for check in self._checks if check.status == "fail" and not check.remedy)
         return next(filter(None, map(failure_of_check, failed)), None)
 
@@ -151,7 +151,7 @@ class ChecksView(QWidget):
 
 
 def _tip(check: Check) -> str:
-    """Return a check's full text, line by line."""
+    """Return the full text of a check for its tooltip."""
     failure = failure_of_check(check)
     code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
     return "\n".join(part for part in (code, check.detail, check.fix) if part)

@@ -1,4 +1,4 @@
-"""Train new, from a draft to a process: preflight, plan, consent, start, pause, stop."""
+"""Controller of training: form, preflight checks, plan, consent, start, pause, stop, resume."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 DEMO_S = 60.0
-"""Seconds of training in a demo, from its first update on, timed by the app."""
+"""Seconds of training in the demo, counted from the first update."""
 DEMO = Preset(
     "Demo (1 minute)",
     "A short run on this computer: early checkpoints, ends a minute after its first update.",
@@ -37,9 +37,9 @@ DEMO = Preset(
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
-"""Setting that stores the form: non-default texts by field, by runner."""
+"""Setting with the saved form: texts that differ from the defaults, by runner and field."""
 STALL_S = 30.0
-"""Seconds without a heartbeat after which a run counts as stalled; they come every two seconds."""
+"""Seconds without a heartbeat after which a run counts as stalled; heartbeats come every two seconds."""
 _STOPPABLE = {
     RunState.QUEUED,
     RunState.STARTING,
@@ -52,17 +52,17 @@ _STOPPABLE = {
 
 @dataclass(slots=True)
 class _Own:
-    """The user's form while the demo's values are in its place."""
+    """The user's own form contents, saved while the demo's values replace them."""
 
     runner: str
     task: str
     texts: dict[str, dict[str, str]]
     borrowed: dict[str, dict[str, str]]
-    """Values that the demo put into the form."""
+    """Texts of the form right after the demo's values were set, by runner and field."""
 
 
 class TrainingController(QObject):
-    """State behind the training dock. Widgets read it and call it; it knows none of them."""
+    """State and commands of training; widgets read it and call it."""
 
     checks_changed = Signal()
     plan_changed = Signal()
@@ -70,7 +70,7 @@ class TrainingController(QObject):
     badge_changed = Signal()
     started = Signal(str)
     queued = Signal(str)
-    """A run was queued behind the one on show, which stays on show."""
+    """Id of a run that waits in the queue behind the active one."""
 
     def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings) -> None:
         super().__init__()
@@ -85,17 +85,17 @@ class TrainingController(QObject):
         self.plan: LaunchPlan | None = None
         self.starting = False
         self.demo_run_id = ""
-        """The run started as the demo; a run of the form never is, whatever its values."""
+        """Id of the run that was started as the demo; empty if none was."""
         self._own: _Own | None = None
-        """The form's values from before the demo."""
+        """The user's form contents from before the demo; None while no demo is in the form."""
         self._agreed: object = None
-        """The order that the user agreed to."""
+        """Order (plan, runner, detach) to which the user gave consent; None without consent."""
         self.detach = False
-        """True if the next run is started by a detached host and survives the end of the app."""
+        """True if the next run's process is to continue after the end of the app."""
         self.resuming: set[str] = set()
-        """Runs about to resume."""
+        """Ids of runs that are being resumed."""
         self.run_id = ""
-        """The run shown by the badge and the buttons."""
+        """Id of the run that the status badge and the buttons are about (the run on show); empty for none."""
         self.notice: RunChanged | None = None
         self.last_record_at = 0.0
         self._generation = 0
@@ -112,7 +112,7 @@ class TrainingController(QObject):
         self._renew_plan()
 
     def _bring_back(self) -> None:
-        """Restore the form from when the app was closed or killed."""
+        """Load the form's saved contents of the last session."""
         kept = self._settings.decoded(DRAFT, dict[str, dict[str, str]], {})
         self.draft.put_state(kept)
         task = self.draft.text("task")
@@ -120,21 +120,21 @@ class TrainingController(QObject):
             self.draft.set_text("task", self._session.task)
 
     def _keep_draft(self) -> None:
-        """Save the form, so that it survives a kill, unless it holds the demo."""
+        """Save the form's contents, except while the demo's values are in it."""
         if self._own is None:
             self._settings.set(DRAFT, json.dumps(self.draft.changes()))
 
     # -- before the start -------------------------------------------------------------------
 
     def train_new(self) -> None:
-        """Show the form and check its values."""
+        """Show the training form and start the preflight checks."""
         self.give_form_back()
         self._session.turn_to_training()
         self.check()
         self._navigation.show_dock(names.TRAINING_DOCK)
 
     def prepare_demo(self) -> None:
-        """Fill the form with the demo and check it; `give_form_back` reverts that."""
+        """Fill the form with the demo's values and start the preflight checks; `give_form_back` undoes this."""
         own = self._own or _Own(self._session.runner.id, self._session.task, self.draft.state(), {})
         self._own = own
         self._session.turn_to_training()
@@ -146,7 +146,10 @@ class TrainingController(QObject):
         self.check()
 
     def give_form_back(self, *, always: bool = False) -> None:
-        """Restore the values that the demo replaced, unless the user changed them since."""
+        """Restore the form from before the demo, unless the user changed the demo's values.
+
+        With `always`, restore it in any case.
+        """
         own, self._own = self._own, None
         if own is None or not (always or self.draft.state() == own.borrowed):
             return
@@ -155,16 +158,19 @@ class TrainingController(QObject):
         self._session.set_task(own.task)
 
     def turn_to_runner(self, runner_id: str) -> None:
-        """Select the form's runner; an unknown one changes nothing."""
+        """Select the runner with this id in the session; an unknown id changes nothing."""
         self._session.set_runner(runner_id)
 
     def start_demo(self) -> None:
-        """Start the demo, whose command the user has just agreed to."""
+        """Start the demo run; the user has agreed to its command on the welcome page."""
         self.set_consent(True)
         self.start(is_demo=True)
 
     def reason(self) -> str:
-        """Return why Start is disabled; empty when it is enabled."""
+        """Return why the Start button is disabled: invalid form, failed check, no consent.
+
+        Empty when it is enabled.
+        """
         if self.draft.spec is None:
             return self.draft.reason
         if self.starting:
@@ -183,11 +189,11 @@ class TrainingController(QObject):
             self.ready_changed.emit()
 
     def _order(self) -> object:
-        """Return the content of an agreement: a changed order needs a new one."""
+        """Return what a consent is about: plan, runner and detach. If it changes, consent is needed again."""
         return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
 
     def check(self) -> None:
-        """Run the preflight for the current draft; an older one under way is dropped."""
+        """Run the preflight checks for the form's contents, cancelling checks that still run."""
         if self.draft.spec is None:
             return
         self._forget_preflight()
@@ -196,7 +202,7 @@ class TrainingController(QObject):
         self._preflight = self._bridge.spawn(self._check(self._generation), title=tr("Preflight"))
 
     def _forget_preflight(self) -> None:
-        """End the preflight under way and its probe, which a busy computer would keep running for long."""
+        """Cancel the running preflight checks and kill their probe process."""
         self._generation += 1
         if self._preflight is not None:
             self._preflight.cancel()
@@ -217,7 +223,7 @@ class TrainingController(QObject):
             self.ready_changed.emit()
 
     def apply_remedy(self, check: Check) -> None:
-        """Make the change that a failed check proposes."""
+        """Change the form as a failed check proposes."""
         is_demo = self._own is not None and self.draft.state() == self._own.borrowed
         self.draft.set_values(check.remedy)
         if is_demo and self._own is not None:
@@ -250,7 +256,7 @@ class TrainingController(QObject):
         self.plan_changed.emit()
 
     def _withdraw_agreement(self) -> None:
-        """Clear the consent, which was given to another command."""
+        """Clear the user's consent because the command has changed."""
         if not self.consent or self.starting or self.plan is None:  # there is no other command yet
             return
         if self._order() != self._agreed:
@@ -264,7 +270,7 @@ class TrainingController(QObject):
     # -- the start --------------------------------------------------------------------------
 
     def start(self, *, is_demo: bool = False) -> None:
-        """Start exactly the plan on show, after a preflight if the draft was not checked yet."""
+        """Start the run whose command is shown; does nothing while `reason` is not empty."""
         if self.reason():
             return
         self.starting = True
@@ -275,7 +281,7 @@ class TrainingController(QObject):
         self._bridge.spawn(self._start(is_demo), title=tr("The run could not be started"))
 
     def _is_live(self) -> bool:
-        """Return whether the run on show has a process: a queued one does not take its place."""
+        """Return whether the run on show has not ended; a run queued meanwhile does not replace it on show."""
         return self.record is not None and not self.record.state.is_end
 
     async def _start(self, is_demo: bool) -> None:
@@ -315,12 +321,12 @@ class TrainingController(QObject):
 
     @property
     def missed(self) -> int:
-        """Number of records of the run on show that the app missed and then read from its log."""
+        """Number of records of the run on show that were not received and were read from the log instead."""
         return self._bridge.service.missed.get(self.run_id, 0)
 
     @property
     def waiting_words(self) -> str:
-        """Text about a preloaded worker and its memory; empty without one."""
+        """Text on the worker that was started in advance and its memory; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
             return tr("A worker for the next run compiles the Game Boy, once")
@@ -329,7 +335,7 @@ class TrainingController(QObject):
 
     @property
     def capabilities(self) -> RunnerCapabilities:
-        """Capabilities of the runner behind the buttons: the shown run's, else the form's."""
+        """Capabilities of the runner of the active run on show; without one, of the form's runner."""
         if self.record is not None and not self.record.state.is_end:
             for runner in self._bridge.service.runners:
                 if runner.id == self.record.runner:
@@ -356,7 +362,7 @@ class TrainingController(QObject):
         return "" if possible else tr("Only a running training can write a checkpoint")
 
     def show(self, run_id: str) -> None:
-        """Show this run in the badge and the buttons."""
+        """Let the status badge and the buttons be about this run."""
         if run_id != self.run_id:
             self.run_id, self.notice = run_id, None
             self.badge_changed.emit()
@@ -369,7 +375,7 @@ class TrainingController(QObject):
             self._bridge.spawn(service.pause(self.run_id), title=tr("Pause"))
 
     def stop(self) -> None:
-        """Stop the run; a second call goes on to the next, harder way at once."""
+        """Ask the run to stop; a second call uses the next, harder means (up to a kill) at once."""
         if self.record is not None:
             self._bridge.spawn(self._bridge.service.stop(self.run_id), title=tr("Stop"))
 
@@ -379,7 +385,7 @@ class TrainingController(QObject):
             self._bridge.spawn(request, title=tr("Save checkpoint"))
 
     def resume(self, run_id: str) -> None:
-        """Resume a run; a second click meanwhile changes nothing."""
+        """Resume a run from its last checkpoint; does nothing while it is being resumed."""
         self.show(run_id)
         if run_id in self.resuming:
             return
@@ -391,7 +397,7 @@ class TrainingController(QObject):
 
     @property
     def validating(self) -> str:
-        """Progress of a validation that the run waits for, in words; empty while it trains."""
+        """Text on the progress of a validation during which training waits; empty while the run trains."""
         notice = self.notice
         if notice is None or self.state is not RunState.RUNNING:
             return ""
@@ -406,11 +412,11 @@ class TrainingController(QObject):
 
     @property
     def unconfirmed(self) -> str:
-        """Reason why the last validation did not end the run though it reached its target."""
+        """Text on why the last validation, which reached the target, did not end the run; empty otherwise."""
         return unconfirmed_words(self.notice.detail) if self.notice else ""
 
     def stalled_for(self) -> float:
-        """Return the seconds since the last record of a running run once they exceed STALL_S, else 0."""
+        """Return the seconds since the last record of a running run; 0 up to STALL_S."""
         if self.state is not RunState.RUNNING or not self.last_record_at:
             return 0.0
         silent = time.monotonic() - self.last_record_at

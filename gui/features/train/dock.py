@@ -1,4 +1,4 @@
-"""The training dock: preset, form, preflight, exact command, consent, start, pause, stop."""
+"""Training dock: preset, form, preflight checks, command, consent, start, pause, stop."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 ROOMY = 680
-"""Height of the dock from which the preflight list stays open beside a whole form."""
+"""Height of the dock in pixels from which the list of checks is unfolded beside the whole form."""
 MIN_WIDTH = 288
 NARROW = 26
-"""Width of a button in the command's heading, which has a check box as well."""
+"""Width in pixels of a button in the heading of the command."""
 _WHILE = {
     "pause": names.PAUSE_TRAINING_BUTTON,
     "stop": names.STOP_TRAINING_BUTTON,
@@ -53,7 +53,7 @@ _AFTER = {
     "showError": "showErrorButton",
     "openRunFolder": "openRunFolderButton",
 }
-"""Commands of the status panel while a run has a process, and after its end."""
+"""Commands of the status panel while a run is active and after it, with their buttons' objectNames."""
 
 
 def elapsed_text(seconds: float) -> str:
@@ -99,7 +99,7 @@ class TrainingDock(Dock):
         self._on_badge()
 
     def place_trained(self, page: QWidget) -> None:
-        """Show this page while the operation is Use trained."""
+        """Add the page *Use trained*, shown while the user has chosen that operation."""
         self._pages.addWidget(page)
         self._on_operation(self._session.operation)
 
@@ -193,7 +193,7 @@ class TrainingDock(Dock):
         return panel
 
     def _detach_check(self) -> QCheckBox:
-        """Return the check box in the command's heading, as it changes the command; it needs no row of its own."""
+        """Return the check box for runs that continue after the end of the app, which changes the command."""
         self.detach = QCheckBox(tr("Keep running"))
         self.detach.setObjectName(names.DETACH_CHECK)
         self.detach.setAccessibleName(tr("Keep running after the app closes"))
@@ -254,7 +254,7 @@ class TrainingDock(Dock):
         return panel
 
     def _on_other_verbs(self, _: int) -> None:
-        """Ignore the rest of a double click on buttons that were replaced under the pointer."""
+        """Ignore clicks for the length of a double click after the buttons under the pointer were replaced."""
         deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
         self._verbs.setAttribute(deaf)
         QTimer.singleShot(
@@ -274,7 +274,7 @@ class TrainingDock(Dock):
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
 
     def _on_runner(self) -> None:
-        """Show the presets only for our own trainer, whose fields they set."""
+        """Hide the presets for other trainers, as they set fields of our own trainer."""
         self._preset_row.setVisible(self._session.runner.id == NATIVE_ID)
 
     def _on_tasks(self) -> None:
@@ -286,7 +286,7 @@ class TrainingDock(Dock):
             self._training.draft.set_values(values)
 
     def _name_preset(self, *_: object) -> None:
-        """Name the preset that the form holds; none if a value was changed since."""
+        """Select the preset whose values the form has; none if a value differs."""
         box, draft = self.presets, self._training.draft
         order = [box.currentIndex(), *range(1, box.count())]
         found = (index for index in order if index > 0 and draft.holds(box.itemData(index)))

@@ -1,4 +1,4 @@
-"""A run being configured, for any runner: texts as typed, errors by field, resulting order."""
+"""Contents of the training form for any runner: texts as typed, errors by field, the resulting order."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
 DEFAULT_TASK = RunConfig().task
-"""Task of every runner without a default of its own."""
+"""Task selected for runners without a default task of their own."""
 FIRST_PRESET = "laptop"
 
 
 class ConfigDraft(QObject):
-    """Texts by field name, kept for each runner; `spec` is None while a text is invalid."""
+    """Contents of the training form, as text by field, kept for each runner.
+
+    `spec` is the resulting order to the runner, None while a text is invalid.
+    """
 
     changed = Signal(str)
-    """Name of the field that changed, empty when all of them may have."""
+    """Name of the field that changed; empty when any field may have changed."""
     runner_changed = Signal()
-    """The fields changed."""
+    """Another runner was selected, which has other fields."""
 
     def __init__(
         self,
         runner: AgentRunner = NATIVE,
         ask_task: Callable[[str, str], Mapping[str, Any]] = lambda task, warm_start: {},
     ) -> None:
-        """Take `ask_task`, which returns the defaults of a task and of the weights to start from."""
+        """Take the runner, and `ask_task`, which returns a task's own default values for a task id and a warm start."""
         super().__init__()
         self.runner = runner
         self._ask_task = ask_task
@@ -51,29 +54,29 @@ class ConfigDraft(QObject):
 
     @property
     def spec(self) -> RunSpec | None:
-        """The order to the runner; None while a text is invalid."""
+        """RunSpec of the form: the order from which the runner starts a run; None while a text is invalid."""
         return self._spec
 
     @property
     def config(self) -> Any:
-        """Configuration of the order, an instance of the runner's `config_type`, or None."""
+        """Configuration object of the order, of the runner's `config_type`; None while a text is invalid."""
         return self._config
 
     @property
     def errors(self) -> dict[str, str]:
-        """Message by field; the empty name holds errors about several fields."""
+        """Error message by field; the key "" has errors that concern several fields."""
         return dict(self._errors)
 
     @property
     def reason(self) -> str:
-        """Reason why there is no order yet, in one line; empty when there is one."""
+        """First error in one line, which is why there is no order; empty when there is one."""
         return next(iter(self._errors.values()), "")
 
     def set_runner(self, runner: AgentRunner) -> None:
-        """Switch to another runner. Texts of fields that both have stay as typed.
+        """Select another runner. Typed texts of fields that both runners have are kept.
 
-        Fields left at their defaults take the new runner's: 0 environment steps may be no limit here and far too many
-        there.
+        Fields at their default get the new runner's default, as the same value may mean something else there: 0
+        environment steps is no limit for one runner and far too many for another.
         """
         before, typed = self._texts, {name for name in self._texts if self.is_changed(name)}
         self._kept[self.runner.id] = before
@@ -105,7 +108,7 @@ class ConfigDraft(QObject):
             self.changed.emit("" if moved else name)
 
     def set_values(self, values: dict[str, Any]) -> None:
-        """Set several values at once: a preset, a remedy, another run's configuration."""
+        """Set several fields at once, from a preset, a remedy or another run's configuration."""
         before = dict(self._texts)
         for spec in self.fields:
             if spec.name in values:
@@ -115,22 +118,22 @@ class ConfigDraft(QObject):
         self.changed.emit("")
 
     def holds(self, values: dict[str, Any]) -> bool:
-        """Return whether the form holds these values, for example a preset's."""
+        """Return whether the form has these values, such as those of a preset."""
         return all(
             self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
     def state(self) -> dict[str, dict[str, str]]:
-        """Return the texts by field, for each runner used so far, as `put_state` takes them."""
+        """Return the texts by field for each runner selected so far, for `put_state`."""
         return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
 
     def changes(self) -> dict[str, dict[str, str]]:
-        """Return the non-default part of `state`, short enough to be saved with every typed letter."""
+        """Return the part of `state` that differs from the defaults, short enough to save at each key press."""
         changed = {name: text for name, text in self._texts.items() if self.is_changed(name)}
         return {**self.state(), self.runner.id: changed}
 
     def put_state(self, state: dict[str, dict[str, str]]) -> None:
-        """Restore the texts of `state`; fields that no longer exist are ignored."""
+        """Restore texts from `state`; unknown fields are ignored."""
         self._kept = {one: texts for one, texts in state.items() if one != self.runner.id}
         texts = state.get(self.runner.id, {})
         known = self._defaults(texts)
@@ -145,7 +148,7 @@ class ConfigDraft(QObject):
         return self._texts[name] != self._defaults()[name]
 
     def differences(self) -> dict[str, Any]:
-        """Return the values by name that are not the runner's own defaults; the task always."""
+        """Return the values by field that differ from the runner's defaults; the task is always included."""
         if self._spec is None:
             return {}
         values = self._spec.to_dict()
@@ -156,7 +159,7 @@ class ConfigDraft(QObject):
         }
 
     def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """Return the defaults that the task of the form (or of `texts`) sets in place of the usual ones."""
+        """Return the default values by field that the form's task sets; `texts` replaces the form's contents."""
         texts = self._texts if texts is None else texts
         if self.runner.id != NATIVE.id or "task" not in texts:
             return {}
@@ -172,9 +175,9 @@ class ConfigDraft(QObject):
         return {**usual, **wished} if wished else usual
 
     def _follow_task(self, before: Mapping[str, str], told: Container[str] = ()) -> bool:
-        """Set fields that are neither typed nor in `told` to the defaults of the task chosen now.
+        """Set fields that have the previous task's default to the default of the task chosen now.
 
-        Return whether that changed anything.
+        `before` are the texts with the previous task; fields in `told` are left alone. Return whether a field changed.
         """
         was, now = self._defaults(before), self._defaults()
         moved = {
@@ -211,9 +214,9 @@ class ConfigDraft(QObject):
 
 @functools.cache
 def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
-    """Return the default texts; those of our own trainer include its first preset.
+    """Return the default text of each field; for our own trainer those of its first preset.
 
-    Cached: every row of the form reads them at every change.
+    Cached, because every row of the form reads them at each change.
     """
     preset = PRESETS[FIRST_PRESET].fields if is_native else {}
     return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in field_specs(config_type)}

@@ -1,4 +1,4 @@
-"""The form of a ConfigDraft, built from the fields of its runner without runner-specific widgets."""
+"""Form widget for a ConfigDraft, built from the fields of the draft's runner."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from trainer_core.wire.spec import NATIVE_ID
 
 LABEL_WIDTH = 116
 LIMITS = {"seconds", "total_env_steps", "target_success"}
-"""Fields in which 0 means no limit; the form says so."""
+"""Fields in which 0 means no limit, which the form explains."""
 
 
 class ConfigForm(QWidget):
-    """Form of a draft: basics open, the rest collapsed. Every edit goes to the draft at once."""
+    """Form of a ConfigDraft in foldable sections; every edit is written to the draft at once."""
 
     def __init__(self, draft: ConfigDraft, tasks: Sequence[str]) -> None:
         super().__init__()
@@ -83,7 +83,10 @@ class ConfigForm(QWidget):
         self.refresh()
 
     def _drawn(self) -> list[FieldSpec]:
-        """Return the fields to show; the task only if the runner has tasks of its own, or several are chosen."""
+        """Return the fields to show.
+
+        The task is only shown for runners with tasks of their own, and for several tasks; else the agent dock has it.
+        """
         runner = self._draft.runner
         is_guest = runner.id != NATIVE_ID
         has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
@@ -91,7 +94,7 @@ class ConfigForm(QWidget):
         return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
 
     def editor(self, name: str) -> QWidget:
-        """Return the widget that edits a field, objectName `field_<name>`."""
+        """Return the widget that edits the field `name`; its objectName is `field_<name>`."""
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Sequence[str]) -> None:
@@ -122,14 +125,14 @@ class ConfigForm(QWidget):
 
 
 class ChoiceBox(QComboBox):
-    """Combo box that ignores the wheel: scrolling the form must not edit it."""
+    """Combo box that ignores the mouse wheel, so that scrolling the form does not change a value."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
 
 
 class _Row(QObject):
-    """One field: label, editor, unit, and a dot that resets it once it was changed."""
+    """Widgets of one field: label, editor, unit, and a dot whose click restores the default."""
 
     edited = Signal(str, str)
     reset = Signal(str)

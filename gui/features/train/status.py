@@ -1,4 +1,4 @@
-"""One line about the run on show: state, speed, age of its last record."""
+"""Status line on the run on show: state, speed, time since the last record."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
 
 LONGEST = 40
-"""Most letters of a run's name in the line."""
+"""Most characters of a run's name in the status line."""
 
 
 class RunStatus(QObject):
-    """Texts of the status bar, renewed every second and with every change."""
+    """Texts of the status bar, updated every second and at each change."""
 
     changed = Signal()
 
@@ -33,7 +33,7 @@ class RunStatus(QObject):
         self.renew()
 
     def elapsed_s(self) -> float:
-        """Return the seconds that the run on show has trained, over all its processes, without the gaps between."""
+        """Return the seconds that the run on show has trained in all its processes, without pauses between them."""
         run = self._training.record
         if run is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""The env wall: the first Game Boys of a training, tiled."""
+"""Wall of the first environments of a training run: their pictures as tiles."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from trainer_core.wire.run_record import RunState
 
 SORTS = ("env", "success", "dist")
 SETTLE_S = 2.0
-"""Seconds for which tiles keep their places: a wall that is sorted all the time is unreadable."""
+"""Seconds between two sorts of the tiles, so that they do not move all the time."""
 WATCH_ENVS = (4, 16, 64)
 FRAME_MS = 33
 
 
 class WallOrder:
-    """Order of the watched envs; data that a trainer does not send sorts nothing."""
+    """Order of the tiles of the wall; without data from the trainer they are in the order of the environments."""
 
     def __init__(self) -> None:
         self.by = "env"
         self.told: WallEvent | None = None
         self.frozen: dict[int, np.ndarray] = {}
-        """Picture at which an env was frozen, by env. Only the wall stands still, not the env."""
+        """Last picture by environment index of tiles that the user froze; the environments themselves go on."""
         self._order: list[int] = []
         self._next = 0.0
 
     def forget(self) -> None:
-        """Forget all data: another run, or another number of envs, is watched."""
+        """Discard all data, because another run or another number of environments is watched."""
         self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
 
     def sort_by(self, by: str) -> None:
-        """Sort by one of SORTS: the number, most successes first, least distance first."""
+        """Sort the tiles by a key of SORTS: index, most successes first, or least distance first."""
         self.by, self._next = by, 0.0
 
     def order(self, count: int) -> list[int]:
-        """Return the env at each place of a wall of `count`."""
+        """Return the environment index at each place of a wall of `count` tiles."""
         now = time.monotonic()
         if len(self._order) != count or now >= self._next:
             self._next = now + SETTLE_S
@@ -59,7 +59,7 @@ class WallOrder:
             self.frozen[env] = picture.copy()
 
     def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """Return `pictures` u8[N, H, W(, 3)] in the wall's order, frozen ones unchanged."""
+        """Return `pictures` u8[N, H, W(, 3)] in the order of the tiles, with the old pictures of frozen ones."""
         order = self.order(len(pictures))
         shown = pictures[order]
         for place, env in enumerate(order):
@@ -69,7 +69,7 @@ class WallOrder:
         return shown
 
     def words(self, env: int) -> str:
-        """Return the distance and successes of an env in words; empty where the trainer sends none."""
+        """Return an environment's goal distance and successes as text; empty if the trainer does not send them."""
         told = self.told
         if told is None or env >= len(told.dist):
             return ""
@@ -88,7 +88,7 @@ class WallOrder:
 
 
 class EnvWall(QWidget):
-    """The wall's tab; the worker copies pictures only while it is visible."""
+    """Tab with the wall; the training worker sends pictures only while the tab is visible."""
 
     def __init__(self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette) -> None:
         super().__init__()
@@ -96,13 +96,13 @@ class EnvWall(QWidget):
         self.source = FrameSource()
         self._watched = ""
         self._pictured = ""
-        """The run whose pictures are on show: the watched one, or the last one watched."""
+        """Id of the run whose pictures are shown: the watched run, or the last one that was watched."""
         self._zoomed = -1
         self._columns = 1
         self._tile = (144, 160)
         self.order = WallOrder()
         self._newest: np.ndarray | None = None
-        """u8[N, H, W(, 3)], the newest pictures, by env."""
+        """Newest pictures by environment, u8[N, H, W(, 3)]; None before the first."""
         self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
         self.screen_view.pixel_clicked.connect(self._on_click)
         self.screen_view.installEventFilter(self)
@@ -168,7 +168,10 @@ class EnvWall(QWidget):
         self._unwatch()
 
     def _watch(self, again: bool = False) -> None:
-        """Request pictures of the run on show, once, and stop those of another."""
+        """Ask the run on show to send pictures, and tell a run watched before to stop.
+
+        With `again`, repeat the request, for another number of environments.
+        """
         self.card.refresh()
         run_id = self._training.run_id
         watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
@@ -192,7 +195,7 @@ class EnvWall(QWidget):
         self._refresh()
 
     def _show_none(self) -> None:
-        """Clear the pictures of another run."""
+        """Remove the pictures, because another run is on show."""
         self._pictured, self._newest, self._zoomed = "", None, -1
         self.screen_view.marks = []
         self.screen_view.clear()
@@ -252,7 +255,7 @@ class EnvWall(QWidget):
     # -- one tile ---------------------------------------------------------------------------
 
     def _env_at(self, x: int, y: int) -> int:
-        """Return the env at a pixel of the wall; -1 where there is none."""
+        """Return the environment index at a pixel of the wall; -1 between or beside tiles."""
         if self._zoomed >= 0 or self._newest is None:
             return self._zoomed
         order = self.order.order(len(self._newest))
@@ -260,7 +263,7 @@ class EnvWall(QWidget):
         return order[place] if place < len(order) else -1
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Freeze the tile under a right click, or let it go on."""
+        """Freeze the tile under a right click, or let it continue."""
         if (
             isinstance(event, QMouseEvent)
             and event.type() == QEvent.Type.MouseButtonPress
@@ -300,7 +303,10 @@ class EnvWall(QWidget):
         self.screen_view.update()
 
     def _why_no_pictures(self) -> str:
-        """Return what the run on show does instead of training; empty while it trains, or without a run."""
+        """Return a text on why the run on show sends no pictures: starting, queued or ended.
+
+        Empty while it trains, or without a run.
+        """
         state = self._training.state
         if state in (RunState.PREFLIGHT, RunState.STARTING):
             return tr("The run is starting")

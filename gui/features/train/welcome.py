@@ -1,7 +1,7 @@
-"""The welcome page: one button, a minute of training, its result.
+"""Welcome page: one button starts a minute of training and shows the result.
 
-Compiling the Game Boy on a fresh computer takes longer than the demo itself, so its clock starts at the first update. A
-run that has not learned enough by then may train for another minute.
+Compiling the kernels on a new computer takes longer than the demo, so the minute starts at the first update. A run that
+has learned too little by then may train for another minute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MARGIN = 24
 
 
 class Welcome(QWidget):
-    """Welcome page with two states: the invitation, then the command to agree to."""
+    """Welcome page with two states: an invitation, then the command to which the user agrees."""
 
     def __init__(self, training: TrainingController, navigation: Navigation, actions: ActionRegistry) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Welcome(QWidget):
         return face
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Set the height of wrapped texts for this width, which nested layouts do not."""
+        """Set the heights of wrapped texts for the new width, which nested Qt layouts do not do."""
         super().resizeEvent(event)
         width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN)
         for text in self.findChildren(QLabel):
@@ -169,11 +169,11 @@ class Demo(QObject):
     def __init__(
         self, bridge: Bridge, training: TrainingController, notices: Notices, watch: Callable[[], object]
     ) -> None:
-        """Take `watch`, which plays the selected checkpoint."""
+        """Take the app's parts; `watch` lets the selected checkpoint play."""
         super().__init__()
         self._bridge, self._training, self._notices, self._watch = bridge, training, notices, watch
         self.run_id = ""
-        """The run that is a demo; empty when none is."""
+        """Id of the active demo run; empty when there is none."""
         self.clock = QTimer(self, singleShot=True, interval=round(DEMO_S * 1000))
         self.clock.timeout.connect(self._on_time_up)
         self._again = ""
@@ -184,7 +184,7 @@ class Demo(QObject):
         bridge.run_changed.connect(self._on_run_changed)
 
     def train_more(self) -> None:
-        """Go on from the last checkpoint for another minute."""
+        """Resume the demo run from its last checkpoint for another minute."""
         self._again = self.run_id
         self._training.resume(self.run_id)
 
