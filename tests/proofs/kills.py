@@ -388,10 +388,11 @@ class QueueTime:
 
     def look(self) -> None:
         for process in psutil.Process().children(recursive=True):
-            for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    self._last[path] = int(path.read_text().split()[1])
-                    self._first.setdefault(path, self._last[path])
+            with contextlib.suppress(FileNotFoundError):  # it ended while its threads were listed
+                for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+                    with contextlib.suppress(OSError, ValueError, IndexError):
+                        self._last[path] = int(path.read_text().split()[1])
+                        self._first.setdefault(path, self._last[path])
 
     def longest(self) -> float:
         """Seconds, of the thread that queued longest."""

@@ -177,15 +177,20 @@ OPENING = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever who runs the tests does
 from pathlib import Path
+from trainer_core.play.league.contestant import Contestant
+Contestant(sys.argv[1], "", Path("."), mode="greedy", seed=1)
+"""
+WAITING = """
+import sys
+from pathlib import Path
 from trainer_core.play.league import contestant
 hear = contestant.hear
 def wait(*how):
     Path(sys.argv[2]).touch()
     return hear(*how)
 contestant.hear = wait
-contestant.Contestant(sys.argv[1], "", Path("."), mode="greedy", seed=1)
 """
-"""What Ctrl-C interrupts is the wait: one that comes before it ends the parent, and with it a real contestant."""
+"""Says when the parent waits: Ctrl-C that comes before ends the parent, and with it a real contestant."""
 
 
 @pytest.mark.usefixtures("warm")
@@ -193,7 +198,7 @@ def test_a_policy_that_is_loading_when_ctrl_c_comes_is_ended(tmp_path: Path) -> 
     loading, pid, waits = tmp_path / "python", tmp_path / "pid", tmp_path / "waits"
     loading.write_text(f"#!/bin/sh\necho $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600\n")
     loading.chmod(0o755)
-    command = [sys.executable, "-c", OPENING, str(loading), str(waits)]
+    command = [sys.executable, "-c", WAITING + OPENING, str(loading), str(waits)]
     child = subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (pid.exists() and waits.exists()):

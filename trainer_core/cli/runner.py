@@ -39,8 +39,8 @@ class Options:
 
 @dataclass(frozen=True)
 class InstallOptions(Options):
-    python: Path = Path(sys.executable)
-    """Interpreter of the new environment."""
+    python: Path | None = None
+    """Interpreter of the new environment; default the one that runs dmglab."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def list_all(argv: list[str]) -> dict[str, Any]:
 def install(argv: list[str]) -> dict[str, Any]:
     options = parse(InstallOptions, "runner install", argv)
     environment = _environment(options.runner, home_paths(options.home))
-    environment.install(tell_progress, str(options.python))
+    environment.install(tell_progress, str(options.python or sys.executable))
     return _checked(environment, {"progress": 1.0})
 
 
