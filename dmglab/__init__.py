@@ -83,7 +83,6 @@ _MODULE_OF = {
     "LabError": "trainer_core.wire.errors",
 }
 
-_EXTRA_OF = {"warp": "emulator", "torch": "train", "safetensors": "train", "gymnasium": "train"}
 
 if PACKAGES not in sys.path:
     sys.path.append(PACKAGES)
@@ -105,17 +104,16 @@ def __getattr__(name: str) -> Any:
 def _load(name: str) -> Any:
     """Return the object of a public name. Raises ImportError naming the missing library to install."""
     from trainer_core.wire.environment import tell_libraries_unless_told
+    from trainer_core.wire.errors import missing_library
 
     # Without this, torch's threads (torch may be loaded now) keep cores busy while they wait for each other.
     tell_libraries_unless_told(OMP_WAIT_POLICY="PASSIVE")
     try:
         found = getattr(importlib.import_module(_MODULE_OF[name]), name)
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRA_OF:
+        if not (missing := missing_library(error)):
             raise
-        remedy = f"pip install 'dmglab[{_EXTRA_OF[missing]}]'"
-        raise ImportError(f"dmglab.{name} needs {missing}, which is not installed: {remedy}", name=missing) from None
+        raise ImportError(f"dmglab.{name} needs {missing}", name=error.name) from None
     if "warp" in sys.modules:
         from trainer_core.envs.compile_progress import tell_on_stderr
 

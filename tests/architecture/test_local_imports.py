@@ -126,7 +126,7 @@ HEAVY = {
 }
 """By what they load: `file: the modules that its functions import`."""
 WAITING = """
-    dmglab/__init__.py: trainer_core.wire.environment
+    dmglab/__init__.py: trainer_core.wire.environment trainer_core.wire.errors
     dmglab/programs.py: gui.__main__ trainer_core.cli.main
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/compare_checkouts.py: emulator emulator.emulator

@@ -191,3 +191,14 @@ def test_tables_align_numbers_and_leave_empty_columns_out() -> None:
     assert table(("name",), [], "Nothing.") == "Nothing."
     found = {"ok": True, "task": "t", "goal": {"tau": 0.25}, "rows": [{"a": 1}], "none": ""}
     assert fields(Result(found)) == "task      t\ngoal tau  0.25\n\nrows\na\n1"
+
+
+@pytest.mark.parametrize("library", ["warp", "torch"])
+def test_a_library_that_is_not_installed_is_named_with_its_extra(library: str, tmp_path: Path) -> None:
+    """What a bare `pip install dmglab` meets."""
+    blocked = f"import sys; sys.modules[{library!r}] = None; from trainer_core.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", blocked, "train", "--task", "tiny_goal", "--home", str(tmp_path)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert f"needs {library}, which is not installed: pip install 'dmglab[" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr

@@ -19,7 +19,16 @@ from trainer_core.cli.command_table import COMMANDS, RENAMED, Command, find, usa
 from trainer_core.cli.output import on_terminal, print_result, say
 from trainer_core.cli.progress import progress_line
 from trainer_core.host.process_start import begin_process
-from trainer_core.wire.errors import FAILED, INTERRUPTED, UNUSABLE, ConfigError, LabError, in_words, shortened
+from trainer_core.wire.errors import (
+    FAILED,
+    INTERRUPTED,
+    UNUSABLE,
+    ConfigError,
+    LabError,
+    in_words,
+    missing_library,
+    shortened,
+)
 from trainer_core.wire.process_guard import PARENT, die_with_parent
 from trainer_core.wire.standard_streams import (
     StdoutError,
@@ -94,6 +103,10 @@ def _answer(argv: list[str]) -> tuple[int, Mapping[str, Any]]:
         if error.filename is None and error.errno != errno.ENOSPC:
             raise
         return (UNUSABLE if error.errno in UNUSABLE_FILE else FAILED), {"ok": False, "error": in_words(error)}
+    except ModuleNotFoundError as error:
+        if not (missing := missing_library(error)):
+            raise
+        return UNUSABLE, {"ok": False, "error": f"this needs {missing}"}
     except RuntimeError as error:
         if not str(error).startswith("Symlink loop"):  # pathlib's word for it before Python 3.13
             raise

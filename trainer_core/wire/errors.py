@@ -104,3 +104,15 @@ def shown(value: object, most: int = LONGEST_QUOTE) -> str:
     text = str(value)
     line = visible(text[: most + 1])
     return line if len(text) <= most and len(line) <= most else f"{line[: most - 3]}..."
+
+
+EXTRA_OF = {"warp": "emulator", "torch": "train", "safetensors": "train", "gymnasium": "train", "matplotlib": "train"}
+"""Extras of the installation that bring the libraries of which the bare package has none."""
+
+
+def missing_library(error: ModuleNotFoundError) -> str:
+    """Return which library of `EXTRA_OF` is missing and the command that installs it; empty for any other module."""
+    library = (error.name or "").partition(".")[0]
+    if library not in EXTRA_OF:
+        return ""
+    return f"{library}, which is not installed: pip install 'dmglab[{EXTRA_OF[library]}]'"
