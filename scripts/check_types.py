@@ -39,7 +39,8 @@ def main() -> int:
     found = fingerprint()
     if "--again" not in sys.argv and NOTE.is_file() and NOTE.read_text() == found:
         return 0
-    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    # Named, since pyright would take a pyrightconfig.json of any folder above.
+    command = [sys.executable, "-m", "pyright", "--project", "pyproject.toml", "--pythonpath", sys.executable]
     status = subprocess.run(command, cwd=CHECKOUT, check=False).returncode
     if status == 0:
         NOTE.write_text(found)
