@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dmglab.library import find_home
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, merit, read_meta
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.presets import default_config
+from trainer_core.lab.presets import default_config, with_limit
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_reader import read_history
@@ -39,8 +39,6 @@ T = TypeVar("T")
 LOOK_S = 0.1
 TELL_S = 2.0
 """Seconds between two lines of progress."""
-USUAL_TARGET = 0.98
-"""Success rate that ends a run without any limit."""
 
 
 def runs(home: str | os.PathLike[str] | None = None) -> list[Run]:
@@ -88,9 +86,7 @@ def _native_spec(chosen: dict[str, Any], home: HomePaths) -> RunSpec:
     usual = default_config(
         str(chosen["task"]), str(chosen.get("device", "cpu")), home, str(chosen.get("warm_start", ""))
     )
-    if not any(chosen.get(limit) for limit in ("seconds", "total_env_steps", "target_success")):
-        chosen = chosen | {"target_success": USUAL_TARGET}
-    return RunSpec.of(RunConfig.from_dict(usual.to_dict() | chosen))
+    return RunSpec.of(with_limit(RunConfig.from_dict(usual.to_dict() | chosen)))
 
 
 async def _start(home: HomePaths, spec: RunSpec, name: str, detach: bool) -> str:

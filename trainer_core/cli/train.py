@@ -17,7 +17,7 @@ from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.lab.presets import DEFAULT_TARGET, PRESETS, preset_config, suggest_preset, wishes_of, with_limit
 from trainer_core.lab.task_checks import check_algorithm
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
@@ -123,11 +123,10 @@ def order_of(found: Options) -> Order:
 
 
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
-    if config.seconds or config.total_env_steps or config.target_success:
-        return config
-    if rank_place().is_first:  # one line, not one per rank
-        say(f"no limit given: training until greedy validation reaches 0.98; {how} saves and ends")
-    return dataclasses.replace(config, target_success=0.98)
+    limited = with_limit(config)
+    if limited is not config and rank_place().is_first:  # one line, not one per rank
+        say(f"no limit given: training until greedy validation reaches {DEFAULT_TARGET:g}; {how} saves and ends")
+    return limited
 
 
 def defaults_for(argv: list[str]) -> RunConfig:

@@ -12,6 +12,8 @@ from trainer_core.lab.tasks import known_task
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 
+DEFAULT_TARGET = 0.98
+"""Greedy success rate at which a run without any limit ends."""
 WISHES = ("gamma", "stack_k")
 """Fields of RunConfig for which a task's manifest may suggest a value (`trainer_core.lab.tasks.Training`)."""
 
@@ -122,6 +124,13 @@ def default_config(task: str, device: str, home: HomePaths, warm_start: str = ""
     """Return the default configuration of a run: the device's preset, changed by the options that the task suggests."""
     preset = dataclasses.replace(preset_config(suggest_preset(device)), task=task, device=device, warm_start=warm_start)
     return dataclasses.replace(preset, **wishes_of(task, preset, home))
+
+
+def with_limit(config: RunConfig) -> RunConfig:
+    """Return `config` itself if it has a limit, else one that ends at DEFAULT_TARGET in greedy validation."""
+    if config.seconds or config.total_env_steps or config.target_success:
+        return config
+    return dataclasses.replace(config, target_success=DEFAULT_TARGET)
 
 
 def suggest_preset(device: str) -> str:
