@@ -11,7 +11,7 @@ Folders, lowest first; a file imports from its own folder and from those before 
     constants           clocks, addresses, register bits under their Pan Docs names; the memory row
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
     state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
-    launch              launches by the host: shapes, recorded launches, CUDA graphs
+    launch              launches by the host: shapes, recorded launches
     kernels.intrinsics  raw memory access and other instructions that Python lacks
     kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
     kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs

@@ -66,12 +66,11 @@ class Emulator:
     that device, and `run` allocates nothing.
 
     `shape`: the spread of launches over a GPU (default: the measured one); it may be changed between launches.
-    `cuda_graphs`: record and replay repeated launches, which is faster for short ones; no effect on a CPU. `hot_code`:
-    where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and compiles the
-    most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start by so many
-    seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
-    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it only);
-    results are the same.
+    `hot_code`: where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and
+    compiles the most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start
+    by so many seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp
+    for each console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it
+    only); results are the same.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class Emulator:
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
         shape: Shape | None = None,
-        cuda_graphs: bool = False,
         executor: Executor | None = None,
         hot_code: bool | float = False,
     ) -> None:
@@ -111,14 +109,7 @@ class Emulator:
         self._known_rom = self._same_roms[self.rom_of_env]
         self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
         self._frames = FrameLauncher(
-            self.batch,
-            num_envs,
-            self.cartridges,
-            device,
-            self.executor,
-            shape=shape,
-            idle_skip=idle_skip,
-            cuda_graphs=cuda_graphs,
+            self.batch, num_envs, self.cartridges, device, self.executor, shape=shape, idle_skip=idle_skip
         )
         if hot_code is not False:
             self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
@@ -434,7 +425,7 @@ class Emulator:
         `out`: array to write them to, without allocation or copy; None uses an array that the emulator keeps.
         """
         found = self._pictures.room_for_observations() if out is None else out
-        self._frames.play(("observe", found.ptr), lambda: self._pictures.observe(found))
+        self._pictures.observe(found)
         return found  # type: ignore[return-value]
 
     def draw(self) -> None:

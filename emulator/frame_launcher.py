@@ -7,14 +7,13 @@ import importlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import warp as wp
 
 from emulator.hot_code.adopt import RomCode
 from emulator.kernels.executors.work_order import WorkOrder
-from emulator.launch.cuda_graphs import Recorder
 from emulator.launch.launch_shapes import ALONE, MANY_ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.launch.recorded_launches import RecordedLaunches
 from emulator.rom.cartridge import Cartridge, EmulatorError
@@ -110,12 +109,10 @@ class FrameLauncher:
         *,
         shape: Shape | None,
         idle_skip: bool,
-        cuda_graphs: bool,
     ) -> None:
         self.shape = shape
         self.code = RomCode(cartridges, device, executor == "native")
         is_cuda = wp.get_device(device).is_cuda
-        self.recorder = Recorder(device) if cuda_graphs and is_cuda else None
         self.counts: wp.array | None = None
         """Array of execution counts that the data path on a CPU fills (`Emulator.count_places`); None: not counted."""
         self._recorded = RecordedLaunches()
@@ -143,35 +140,18 @@ class FrameLauncher:
         if self._is_free and self.code.hot:
             shape = with_hot_code(shape, self._num_envs, self.code.fetches_much)
         # A single CPU thread runs the consoles in turn: their order does not matter.
-        sorts = self._is_cuda and shape.lanes > 1 and frames > 1
-        sort_by = self._last_frames if sorts else 0
-        has_tail = self._has_tail(shape)
-
-        def launch() -> None:
-            if sort_by:
-                self._order.sort(self._batch, sort_by)
-            how = (held, frames, release_after, shape, self._idle_skip)
-            if shape.serving:
-                most = min(shape.tail, self._num_envs)
-                tail = functools.partial(self._run_tail, most) if has_tail else None
-                if self._is_cuda:
-                    kernels_of("uniform").launch(self._batch, *how, tail)
-                else:
-                    kernels_of("uniform", False).launch(self._batch, *how, tail, self.counts)
-            else:
-                code = self.code
-                kernels_of("threaded").launch(self._batch, code.table(), *how, *code.frames)
-
-        how = (held.ptr, frames, release_after, shape, sort_by, self._idle_skip, self.code.hot)
-        self.play(("run", *how, has_tail), launch)
+        if self._is_cuda and shape.lanes > 1 and frames > 1 and self._last_frames:
+            self._order.sort(self._batch, self._last_frames)
         self._last_frames = frames
-
-    def play(self, key: Hashable, launch: Callable[[], None]) -> None:
-        """Call `launch`, or replay the CUDA graph recorded for `key` (launch/cuda_graphs.py)."""
-        if self.recorder is None:
-            launch()
+        how = (held, frames, release_after, shape, self._idle_skip)
+        if not shape.serving:
+            kernels_of("threaded").launch(self._batch, self.code.table(), *how, *self.code.frames)
+            return
+        tail = functools.partial(self._run_tail, min(shape.tail, self._num_envs)) if self._has_tail(shape) else None
+        if self._is_cuda:
+            kernels_of("uniform").launch(self._batch, *how, tail)
         else:
-            self.recorder.play(key, launch)
+            kernels_of("uniform", False).launch(self._batch, *how, tail, self.counts)
 
     def forget_recorded(self) -> None:
         """Discard recorded launches, because the batch's arrays have new addresses."""

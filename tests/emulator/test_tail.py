@@ -59,13 +59,7 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
     cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
     emulators = [
         Emulator(
-            cartridges,
-            CONSOLES,
-            device,
-            executor="uniform",
-            idle_skip=idle_skip,
-            shape=SERVED._replace(tail=left),
-            cuda_graphs=left == 7,
+            cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip, shape=SERVED._replace(tail=left)
         )
         for left in (0, 1, 7, CONSOLES)
     ]
