@@ -161,7 +161,7 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
     with one_at_a_time(roms):
-        record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many, arguments.soon)
+        record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many)
     print(json.dumps(record))
 
 
@@ -290,7 +290,6 @@ def add_kernel_work(commands: Commands) -> None:
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
     hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
     hot.add_argument("--many", action="store_true", help="for some 1,000 consoles")
-    hot.add_argument("--soon", action="store_true", help="for a GPU: compile in less time, to slower code")
     hot.add_argument("--owner", type=int, default=0, help="end when this is not the parent")
     hot.set_defaults(action=command_hot_code)
 

@@ -204,13 +204,13 @@ class Emulator:
         self.batch.console.assign(consoles)
         return kept
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Compile straight pieces of each ROM's code into one native block each, used from the next launch on.
 
         `pieces`: for each ROM, its pieces, each the ROM offsets of consecutive instructions (hot_code/piece_finder.py).
-        Nothing is compiled if Warp's cache has the blocks. `soon`: compile for a GPU in less time, to slower code.
+        Nothing is compiled if Warp's cache has the blocks.
         """
-        self._frames.adopt(pieces, soon)
+        self._frames.adopt(pieces)
 
     def freeze(self, env: int) -> None:
         """Exclude one console from all launches until it is reset."""

@@ -185,7 +185,7 @@ class FrameLauncher:
         elif shape:
             self.code.search(shape.running, after, self._is_free and self._num_envs > MANY_ALONE)
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Compile pieces of ROM code to native blocks and use them from the next launch on, as `Emulator.adopt`.
 
         Raises EmulatorError where neither threaded nor native code runs.
@@ -193,7 +193,7 @@ class FrameLauncher:
         shape = ALONE if self._executor == "native" else self.threaded_shape()
         if shape is None:
             raise EmulatorError(f"executor {self._executor!r} has no superblocks: give threaded")
-        self.code.adopt(pieces, shape.block, soon)
+        self.code.adopt(pieces, shape.block)
 
     def wait_for_kernels(self) -> None:
         """Block until every kernel that launches of this shape use is compiled (for measurements)."""

@@ -48,7 +48,7 @@ def measure(
     """Return seconds a launch, seconds for an instruction of its longest console, and hashes."""
     emulator = Emulator(cartridge, num_envs, device, shape=shape)
     if hot and hot.pieces:
-        emulator.adopt([hot.pieces], soon=not hot.asks_often)  # as a batch ends up with
+        emulator.adopt([hot.pieces])
     random = np.random.default_rng(1)
     taken, apiece = [], []
     for launch in range(WARM_UP + MEASURED):

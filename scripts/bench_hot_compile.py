@@ -1,6 +1,6 @@
 """Measure what compiling a ROM's hot code takes: processor time, without a GPU.
 
-python scripts/bench_hot_compile.py [--soon] GAME.gb ...
+python scripts/bench_hot_compile.py GAME.gb ...
 
 Finds the pieces (ADR 17), or takes those in the user's cache, and compiles their module for one
 architecture as a GPU's first launch would, up to machine code. Times of a busy machine differ by 2;
@@ -25,13 +25,13 @@ from emulator.launch.launch_shapes import ALONE
 from emulator.rom.idle_loops import marked_words
 
 
-def measure(path: Path, arch: int, soon: bool) -> str:
+def measure(path: Path, arch: int) -> str:
     """Return one ROM's line."""
     cartridge = Cartridge.from_file(path)
     words = marked_words(cartridge.rom, ends=True)
     plain = plain_instructions(words, on_gpu=True)
     hot = load_hot_code(cartridge, words, plain, on_gpu=True) or find_hot_code(cartridge, True)
-    module = gpu_hot_code([cartridge.rom], [words], [hot.pieces], soon).frames.module
+    module = gpu_hot_code([cartridge.rom], [words], [hot.pieces]).frames.module
     module.options["block_dim"] = ALONE.block
     with tempfile.TemporaryDirectory() as folder:
         begun = os.times()
@@ -46,10 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
     parser.add_argument("--arch", type=int, default=90, help="90 for an H100 or H200")
-    parser.add_argument("--soon", action="store_true", help="what a batch adopts first")
     options = parser.parse_args()
     for path in options.roms:
-        print(measure(path, options.arch, options.soon), flush=True)
+        print(measure(path, options.arch), flush=True)
 
 
 if __name__ == "__main__":

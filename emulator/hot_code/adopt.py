@@ -44,11 +44,9 @@ class RomCode:
         self._table: wp.array | None = None
         self._search: Search | None = None
         self._begin: float | None = None
-        """Time at which to start the scheduled search, None if there is none; the next three are its arguments."""
+        """Time at which to start the scheduled search, None if there is none; the next two are its arguments."""
         self._running = 0
         self._many = False
-        self._soon = False
-        """True if the search is to compile quickly rather than to the fastest code."""
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -73,16 +71,14 @@ class RomCode:
 
         The process compiles the superblocks for `running` consoles a block of threads; `adopt_found` starts it and
         adopts its results. `many`: also compile the data path, if one of the ROMs `fetches_much`.
-
-        For a GPU it compiles quickly first; if a ROM then `asks_often`, a second search compiles faster code.
         """
         self._begin = time.monotonic() + after
-        self._running, self._many, self._soon = running, many, not self._native
+        self._running, self._many = running, many
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int) -> None:
         """Compile the pieces of each ROM into superblocks and use them from the next launch on.
 
-        Nothing is compiled if Warp's cache has them. `block`: threads of a block on a GPU. `soon`: as `gpu_hot_code`.
+        Nothing is compiled if Warp's cache has them. `block`: threads of a block on a GPU.
         """
         roms = [cartridge.rom for cartridge in self._cartridges]
         words = [marked_words(rom, ends=True) for rom in roms]
@@ -93,7 +89,7 @@ class RomCode:
             return
         from emulator.hot_code.compile_gpu import gpu_hot_code
 
-        frames, table = gpu_hot_code(roms, words, pieces, soon)
+        frames, table = gpu_hot_code(roms, words, pieces)
         device = wp.get_device(self._device)
         frames.module.load(device, block if device.is_cuda else 1)
         self._table = wp.array(table, dtype=wp.uint32, device=self._device)
@@ -106,7 +102,7 @@ class RomCode:
         """
         if self._begin is not None and time.monotonic() >= self._begin:
             with contextlib.suppress(OSError):  # without a search, launches go on as before
-                self._search = shared_search(self._cartridges, self._device, self._running, self._many, self._soon)
+                self._search = shared_search(self._cartridges, self._device, self._running, self._many)
             self._begin = None
         if self._search is None or not self._search.ended():
             return
@@ -120,10 +116,7 @@ class RomCode:
             found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
         self.fetches_much = any(hot.fetches_much for hot in found)
         if any(hot.pieces for hot in found):
-            self.adopt([hot.pieces for hot in found], block, self._soon)
-            if self._soon and any(hot.asks_often for hot in found):
-                self._begin = time.monotonic()
-                self._many = self._soon = False  # the data path has been compiled
+            self.adopt([hot.pieces for hot in found], block)
 
 
 def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:

@@ -73,16 +73,13 @@ def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on
     return HotCode(pieces, asks) if len({at for at, *_ in pieces}) == len(pieces) else None
 
 
-def search_arguments(
-    roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
-) -> list[str]:
+def search_arguments(roms: Sequence[Path], device: str, running: int, many: bool = False) -> list[str]:
     """Return the arguments of `python -m emulator` that start a search for hot code.
 
-    `many`: the batch has more than MANY_ALONE consoles; `soon`: as `compile_gpu.gpu_hot_code`.
+    `many`: the batch has more than MANY_ALONE consoles.
     """
     files = [part for rom in roms for part in ("--rom", str(rom))]
-    flags = [*["--many"] * many, *["--soon"] * soon]
-    return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
+    return ["hot-code", "--device", device, "--running", str(running), *["--many"] * many, *files]
 
 
 def child_environment(**more: str) -> dict[str, str]:
@@ -99,9 +96,7 @@ class Search:
     is released, and within OWNER_S after its parent process has ended.
     """
 
-    def __init__(
-        self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
-    ) -> None:
+    def __init__(self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool) -> None:
         with contextlib.ExitStack() as stack:
             # Files without a name: a process that is killed leaves no copy of a ROM behind.
             files = [stack.enter_context(tempfile.TemporaryFile()) for _ in cartridges]
@@ -114,7 +109,7 @@ class Search:
                     sys.executable,
                     "-m",
                     "emulator",
-                    *search_arguments(roms, device, running, many, soon),
+                    *search_arguments(roms, device, running, many),
                     "--owner",
                     str(os.getpid()),
                 ],
@@ -140,16 +135,16 @@ _searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.Wea
 _starting = threading.Lock()
 
 
-def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False) -> Search:
+def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool) -> Search:
     """Return the search with these arguments that this process already holds, running or ended; else start one.
 
     The parts of a batch run the same ROMs, each in its own thread, and all call this.
     """
-    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many)
     with _starting:
         search = _searches.get(key)
         if search is None:
-            search = _searches[key] = Search(cartridges, device, running, many, soon)
+            search = _searches[key] = Search(cartridges, device, running, many)
         return search
 
 

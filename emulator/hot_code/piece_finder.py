@@ -60,20 +60,12 @@ class HotCode(NamedTuple):
     """Service requests (kernels/sm83/service_requests.py) per executed instruction."""
 
     @property
-    def asks_often(self) -> bool:
-        """True if superblocks are left so often that the slower compilation to faster code pays on a GPU.
-
-        Of twelve games and tasks measured, it is true of the six that gain most, and of one that loses.
-        """
-        return self.asks >= OFTEN
-
-    @property
     def fetches_much(self) -> bool:
         """True if a thousand consoles with this ROM run faster on the data path, but for the last ones of a launch.
 
         Its hot code fills the GPU's instruction caches, from which rare code then drives it out.
         """
-        return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks_often
+        return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks >= OFTEN
 
 
 def always_jumps(word: int) -> bool:

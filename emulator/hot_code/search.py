@@ -46,12 +46,12 @@ def find_hot_code(cartridge: Cartridge, on_gpu: bool) -> piece_finder.HotCode:
 
 
 def compile_hot_code(
-    cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running, many: bool = False, soon: bool = False
+    cartridges: Sequence[Cartridge], device: str, running: int = ALONE.running, many: bool = False
 ) -> dict[str, object]:
     """Compile the hot code of ROMs that run in one batch on `device` into Warp's cache; return a record of the work.
 
     A ROM whose pieces are not stored is searched first. `running`: consoles a block of the launch shape; `many`: also
-    compile the data path for a ROM that `fetches_much`; `soon`: as `compile_gpu.gpu_hot_code`.
+    compile the data path for a ROM that `fetches_much`.
     """
     begun = time.perf_counter()
     on_gpu = wp.get_device(device).is_cuda
@@ -68,7 +68,7 @@ def compile_hot_code(
     searched = time.perf_counter()
     shape = ALONE._replace(running=running)
     executor = "threaded" if on_gpu else "native"
-    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(pieces, soon)
+    Emulator(cartridges, len(cartridges), device, shape=shape, executor=executor).adopt(pieces)
     if many and any(much):
         data_path = Emulator(cartridges, len(cartridges), device, shape=TWO_PHASES)
         data_path.wait_for_kernels()

@@ -143,9 +143,9 @@ def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = background_search.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True)
+    said = background_search.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True)
     taken = parser().parse_args(said)
-    assert (taken.device, taken.running, taken.many, taken.soon) == ("cuda:1", 4, True, True)
+    assert (taken.device, taken.running, taken.many) == ("cuda:1", 4, True)
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
 
 
@@ -169,37 +169,31 @@ def test_a_search_ends_with_a_process_that_was_killed() -> None:
         assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize(("well", "asks"), [(2, 0.02), (1, 0.02), (0, 0.02), (1, 0.003)])
-def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
-    well: int, asks: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
+@pytest.mark.parametrize("went_well", [True, False])
+def test_a_gpu_adopts_what_a_search_left(went_well: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    background_search.store_hot_code(cartridge, piece_finder.HotCode(sorted(PIECES), asks), on_gpu=True)
-    searched: list[bool] = []
-    adopted: list[bool] = []
+    background_search.store_hot_code(cartridge, piece_finder.HotCode(sorted(PIECES), 0.02), on_gpu=True)
+    adopted: list[object] = []
 
     class Done:
-        def __init__(self, roms: object, device: str, running: int, many: bool, soon: bool) -> None:
+        def __init__(self, roms: object, device: str, running: int, many: bool) -> None:
             assert (device, running) == ("cuda:0", 4)
-            searched.append(soon)
 
         def ended(self) -> bool:
             return True
 
         def went_well(self) -> bool:
-            return len(searched) <= well
+            return went_well
 
     monkeypatch.setattr(background_search, "Search", Done)
-    threads = RomCode([cartridge], "cuda:0")
-    monkeypatch.setattr(threads, "adopt", lambda pieces, block, soon: adopted.append(soon))
-    threads.search(4)
-    for _ in range(4):
-        threads.adopt_found(block=128)
-    assert searched == [True, False][: max(1, well + (asks > 0.01))]
-    assert adopted == [True, False][:well]
-    assert not threads.is_searching
+    code = RomCode([cartridge], "cuda:0")
+    monkeypatch.setattr(code, "adopt", lambda pieces, block: adopted.append(pieces))
+    code.search(4)
+    for _ in range(3):
+        code.adopt_found(block=128)
+    assert adopted == [[sorted(PIECES)]] * went_well
+    assert not code.is_searching
 
 
 @pytest.mark.slow
@@ -224,7 +218,6 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     threads = hot._frames.code
     assert threads.hot is not None, "no hot code was found"
     assert not threads.is_searching
-    assert "soon" not in threads.hot.module.name
     for emulator in (hot, plain):
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()
