@@ -11,13 +11,12 @@ Folders, lowest first; a file imports from its own folder and from those before 
     constants           clocks, addresses, register bits under their Pan Docs names; the memory row
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
     state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
-    launch              launches by the host: shapes, recorded launches
     kernels.intrinsics  raw memory access and other instructions that Python lacks
     kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
     kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; hardware events
     kernels.sm83        instructions of all executors, interrupts, the service of rare requests
-    kernels.executors   the kernels: a launch of each executor, resets, sorting
+    launch              launches: the kernels of each executor, shapes, resets, sorting, recorded launches
     hot_code            superblocks of a ROM's most executed code: found, compiled, adopted
     frame_launcher      launches of a batch's frames by its executor
     emulator            `Emulator`, the batch with methods
@@ -45,7 +44,7 @@ Files of a change:
     a mapper               rom/cartridge.py (its header bytes), kernels/memory/mapper.py
     ... with state         also state/batch.py, a field of `Console`: snapshots, resets, files and
                            hashes follow. A value that is not 0 at power-on stands in
-                           state/power_on.py, a time is re-based in kernels/executors/launch_boundary.py
+                           state/power_on.py, a time is re-based in launch/launch_boundary.py
     an I/O register        kernels/io/bus.py and the file of its chip
     a request to service   kernels/sm83/service_requests.py, the hot paths, service.py
 """

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import warp as wp
 
 from emulator.hot_code.adopt import RomCode
-from emulator.kernels.executors.work_order import WorkOrder
 from emulator.launch.launch_shapes import ALONE, MANY_ALONE, SERVED, Shape, find_shape, with_hot_code
 from emulator.launch.recorded_launches import RecordedLaunches
+from emulator.launch.work_order import WorkOrder
 from emulator.rom.cartridge import Cartridge, EmulatorError
 
 Executor = Literal["uniform", "native", "threaded"]
@@ -28,7 +28,7 @@ def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
     It is imported on first use: Warp reads the text of every kernel, and a process needs one executor's only.
     """
     name = "uniform_cpu" if executor == "uniform" and not is_cuda else executor
-    return importlib.import_module(f"emulator.kernels.executors.{name}")
+    return importlib.import_module(f"emulator.launch.{name}")
 
 
 def threaded_module() -> wp.Module:

@@ -1,7 +1,7 @@
 """Compilation of superblocks for a CPU: a Warp module for each set of ROMs, and the tables that lead to its
 functions.
 
-The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
+The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of launch/native.py stays as it is
 and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which contains
 the ROM's bytes.
 """
@@ -16,8 +16,8 @@ import warp as wp
 
 from emulator.hot_code.cpp_superblocks import FIRST, MOST, NativeSuperblocks
 from emulator.hot_code.piece_finder import Pieces
-from emulator.kernels.executors.native import CONSTANTS, CpuHotCode, NativeState, copy_table
 from emulator.kernels.sm83.cpp_instructions import TABLE_SIZE
+from emulator.launch.native import CONSTANTS, CpuHotCode, NativeState, copy_table
 from emulator.launch.recorded_launches import preparing
 from emulator.rom import control_rows
 from emulator.state.batch import Console

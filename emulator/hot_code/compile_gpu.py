@@ -14,8 +14,8 @@ import warp as wp
 
 from emulator.hot_code.piece_finder import Pieces
 from emulator.hot_code.ptx_superblocks import Superblocks
-from emulator.kernels.executors import threaded
 from emulator.kernels.sm83.ptx_threaded_code import More, code_table
+from emulator.launch import threaded
 
 LEVEL = 2
 """Optimisation level of a Warp module with superblocks, "--Ofast-compile=min".

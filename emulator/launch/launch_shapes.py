@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
-from emulator.constants import MAX_BLOCK
+from emulator.constants import MAX_BLOCK, MOST_ALONE
 from emulator.rom.regular_file import replacing
 
 try:
@@ -47,12 +47,12 @@ class Shape(NamedTuple):
     serving: int
     """Warps per block that serve the running warps' rare requests.
 
-    0: threaded code (kernels/executors/threaded.py), where each console is served in its own lane.
+    0: threaded code (launch/threaded.py), where each console is served in its own lane.
     """
     tail: int = 0
     """Number of running consoles at which a launch changes from the data path to threaded code; 0: never.
 
-    Each is then alone in its warp (kernels/executors/launch_tail.py).
+    Each is then alone in its warp (launch/launch_tail.py).
     """
 
     @property
@@ -61,11 +61,9 @@ class Shape(NamedTuple):
         return 32 * (self.running + self.serving)
 
 
-# Most warps that a block's board has room for (kernels/executors/service_board.py)
+# Most warps that a block's board has room for (service_board.py)
 MOST_RUNNING = 16
 MOST_SERVING = 8
-MOST_ALONE = 8
-"""Most warps of a block that runs threaded code: more would leave each thread fewer machine registers."""
 
 
 def impossible(shape: Shape) -> str:

@@ -67,8 +67,8 @@ HEAVY = {
         trainer_core/play/clips/opening.py: trainer_core.play.clips.pressing trainer_core.play.clips.rollouts
         """,
     # Warp reads the text of every kernel of it: 0.2 s and 0.6 s, and few searches end with code.
-    "emulator.kernels.executors.uniform": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
-    "emulator.kernels.executors.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
+    "emulator.launch.uniform": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
+    "emulator.launch.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
     "msgspec": """
         dmglab/__init__.py: trainer_core.envs.compile_progress
         dmglab/registration.py: trainer_core.lab.manifest_checks trainer_core.lab.tasks

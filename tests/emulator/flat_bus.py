@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from emulator.kernels.executors import native, uniform, uniform_cpu
+from emulator.launch import native, uniform, uniform_cpu
 from emulator.launch.launch_shapes import SERVED
 from emulator.rom import control_rows
 from emulator.rom.cartridge import MapperKind

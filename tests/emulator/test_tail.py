@@ -10,8 +10,8 @@ import warp as wp
 
 from emulator import Cartridge, Emulator
 from emulator.frame_launcher import CompiledBeside
-from emulator.kernels.executors import launch_tail, uniform_cpu
 from emulator.kernels.sm83.service_requests import ASKED_AT
+from emulator.launch import launch_tail, uniform_cpu
 from emulator.launch.launch_shapes import SERVED
 from emulator.verify import fuzz_roms
 

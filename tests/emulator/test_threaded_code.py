@@ -12,7 +12,6 @@ import warp as wp
 from emulator import Cartridge, Emulator
 from emulator.hot_code import piece_finder
 from emulator.hot_code.ptx_superblocks import Superblocks
-from emulator.kernels.executors.threaded import make_kernels
 from emulator.kernels.intrinsics import Q, U
 from emulator.kernels.sm83 import ptx_threaded_code
 from emulator.kernels.sm83.cpu_registers import Bases, Registers, load_row, load_word
@@ -21,6 +20,7 @@ from emulator.kernels.sm83.ptx_as_cpp import statements
 from emulator.kernels.sm83.ptx_instructions import LDH_A_N8, SETTLED, STATUS_PLAIN, WAITING
 from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE
 from emulator.kernels.sm83.service_inline import reads_plainly
+from emulator.launch.threaded import make_kernels
 from emulator.rom import control_rows, isa
 from emulator.rom.idle_loops import mark_loops
 from emulator.verify import fuzz_roms

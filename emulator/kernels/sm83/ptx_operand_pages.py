@@ -16,9 +16,8 @@ instruction's own block, which handles every case.
 
 from __future__ import annotations
 
-from emulator.constants import CART_RAM, HRAM, VRAM, WRAM
+from emulator.constants import CART_RAM, HRAM, MOST_ALONE, VRAM, WRAM
 from emulator.kernels.sm83.ptx_instructions import ALWAYS_SLOW
-from emulator.launch.launch_shapes import MOST_ALONE
 from emulator.rom.isa import Instruction
 
 MUST_BE_PLAIN = 0x0140014F  # of `fast`: ROM, WRAM and HRAM

@@ -8,23 +8,6 @@ from collections.abc import Callable
 import warp as wp
 
 from emulator.constants import MAX_BLOCK
-from emulator.kernels.executors import reset_kernels
-from emulator.kernels.executors.launch_boundary import launch_begin, launch_end
-from emulator.kernels.executors.launch_tail import NEVER, count_done, few_seem_left, serve_or_pass_on
-from emulator.kernels.executors.service_board import (
-    accept,
-    answer,
-    await_requests,
-    env_of,
-    hang_up,
-    leave,
-    mail,
-    mailbox,
-    open_board,
-    post,
-    rest,
-    take,
-)
 from emulator.kernels.intrinsics import I, Q, U, both, converge, either, gather, gathered, meet, prmt
 from emulator.kernels.sm83.cpu_registers import (
     Bases,
@@ -43,7 +26,24 @@ from emulator.kernels.sm83.cpu_registers import (
 )
 from emulator.kernels.sm83.data_path import Operands, execute, finish
 from emulator.kernels.sm83.service_requests import ASK_LEAVE, DONE, KIND_LEAVE, KIND_SHIFT
+from emulator.launch import reset_kernels
+from emulator.launch.launch_boundary import launch_begin, launch_end
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.launch_tail import NEVER, count_done, few_seem_left, serve_or_pass_on
+from emulator.launch.service_board import (
+    accept,
+    answer,
+    await_requests,
+    env_of,
+    hang_up,
+    leave,
+    mail,
+    mailbox,
+    open_board,
+    post,
+    rest,
+    take,
+)
 from emulator.state.batch import Batch, Console
 
 TRIPS_TO_LOOK = 511  # bits of a trip count: a lane checks whether to leave when they are clear

@@ -9,8 +9,6 @@ from collections.abc import Callable
 import warp as wp
 
 from emulator.constants import VRAM
-from emulator.kernels.executors import reset_kernels, uniform
-from emulator.kernels.executors.launch_tail import NEVER, serve_or_pass_on
 from emulator.kernels.intrinsics import ALL_ONES, I, Q, U
 from emulator.kernels.sm83.cpu_registers import (
     Bases,
@@ -27,7 +25,9 @@ from emulator.kernels.sm83.cpu_registers import (
 )
 from emulator.kernels.sm83.data_path import Operands, execute, finish
 from emulator.kernels.sm83.service_requests import DONE
+from emulator.launch import reset_kernels, uniform
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.launch_tail import NEVER, serve_or_pass_on
 from emulator.state.batch import Batch, Console
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
-from emulator.kernels.executors import reset_kernels, uniform
-from emulator.kernels.executors.launch_tail import ENV_MASK, still_asks
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
 from emulator.kernels.sm83.cpu_registers import (
     UNREADY,
@@ -41,7 +39,9 @@ from emulator.kernels.sm83.service_inline import (
     stores_plainly,
 )
 from emulator.kernels.sm83.service_requests import ASK_FETCH, ASK_READ, ASK_WRITE, DONE, leave_request, with_kind
+from emulator.launch import reset_kernels, uniform
 from emulator.launch.launch_shapes import ALONE, Shape
+from emulator.launch.launch_tail import ENV_MASK, still_asks
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
