@@ -136,5 +136,5 @@ BOOT_DIVIDER_T_CYCLES = 0xABCC
 
 MAX_BLOCK = 640
 """Most threads of a block of a launch: it bounds the GPU registers that a thread may use."""
-MOST_ALONE = 8
-"""Most warps of a block that runs threaded code: more would leave each thread fewer machine registers."""
+TAIL_WARPS = 2
+"""Warps of a block that runs threaded code, one console each."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
-from emulator.launch.launch_shapes import Shape, find_shape, impossible
+from emulator.launch.launch_shapes import Shape, impossible
 from emulator.launch.warp_start import start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
@@ -65,12 +65,12 @@ class Emulator:
     `device` and keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of
     that device, and `run` allocates nothing.
 
-    `shape`: the spread of launches over a GPU (default: the measured one); it may be changed between launches.
-    `hot_code`: where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and
-    compiles the most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start
-    by so many seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp
-    for each console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it
-    only); results are the same.
+    `shape`: the spread of launches over a GPU (default: the measured one, and how many consoles are left to threaded
+    code is chosen by the times of the launches); it may be changed between launches. `hot_code`: where threaded code
+    runs and on a CPU, another process finds and compiles the most executed code of the ROMs, which is used as soon as
+    it is ready (ADR 30, 31); a number delays its start by so many seconds, but not what earlier runs have left in the
+    caches. `executor` is for tests: `uniform` (one data path for all lanes of a warp, a GPU's default) or `native`
+    (generated C++, the default on a CPU and for it only); results are the same.
     """
 
     def __init__(
@@ -99,8 +99,7 @@ class Emulator:
             raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
         self.device = device = _checked_device(device)
-        wanted = find_shape(num_envs, device) if shape is None else shape
-        self.executor = chosen_executor(device, executor, wanted)
+        self.executor = chosen_executor(device, executor)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         self._token = object()  # identifies the state caches made by this emulator
@@ -185,14 +184,14 @@ class Emulator:
     def count_places(self) -> wp.array[Any]:
         """Count the executed instructions of the first ROM from the next launch on; return the array of counts.
 
-        uint32[2, bytes of the ROM + 1]. Row 0: how often each byte was executed as an opcode. Row 1: how often the CPU
-        came to it by a jump, call, return or interrupt instead of from the instruction before. Last column: how often
-        an instruction needed the slow path (kernels/sm83/service.py). Skipped turns of waiting loops do not count.
+        uint32[2, bytes of the ROM]. Row 0: how often each byte was executed as an opcode. Row 1: how often the CPU came
+        to it by a jump, call, return or interrupt instead of from the instruction before. Skipped turns of waiting
+        loops do not count.
         Raises EmulatorError except with `executor="uniform"` on a CPU.
         """
         if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
             raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
-        counts = wp.zeros((2, len(self.cartridges[0].rom) + 1), wp.uint32, device=self.device)
+        counts = wp.zeros((2, len(self.cartridges[0].rom)), wp.uint32, device=self.device)
         self._frames.counts = counts
         return counts
 
@@ -219,8 +218,8 @@ class Emulator:
         self.batch.console[env : env + 1].assign(record)
 
     @property
-    def shape(self) -> Shape | None:
-        """Spread of launches over the device's warps; None until the first launch looks the measured one up."""
+    def shape(self) -> Shape:
+        """Spread of the last launch over the device's warps, or of the next one; a CPU has no use for it."""
         return self._frames.shape
 
     @shape.setter
@@ -292,7 +291,7 @@ class Emulator:
         on_gpu = wp.get_device(self.device).is_cuda
         threads = 32 if on_gpu else 1
         # The block size of the frames, so that Warp compiles the module once.
-        how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
+        how = {"block_dim": self._frames.shape.block} if on_gpu else {}
         self._frames.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
@@ -472,7 +471,7 @@ class Emulator:
             dim=1,
             inputs=[self.batch, self.batch.console, self._checked(env), address, n, out],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
+            block_dim=self._frames.shape.block,  # the frames' block size: one compile
         )
         return out.numpy()  # type: ignore[return-value]
 
@@ -515,7 +514,11 @@ class Emulator:
         return self._consoles()["stopped"] != 0
 
     def work(self) -> np.ndarray:
-        """Return the number of instructions that each env executed in the last launch, uint32[N]."""
+        """Return the number of instructions that each env executed in the last launch, uint32[N].
+
+        Skipped turns of waiting loops do not count. How many are skipped depends on which executor comes to the loop,
+        so with `idle_skip` only an estimate is independent of executor and shape.
+        """
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
@@ -563,7 +566,7 @@ class Emulator:
             dim=len(snapshots),
             inputs=[self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
+            block_dim=self._frames.shape.block,  # the frames' block size: one compile
         )
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]

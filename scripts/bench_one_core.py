@@ -26,10 +26,7 @@ import numpy as np
 import pyboy
 
 from emulator import Cartridge, Emulator
-from emulator.hot_code.background_search import load_hot_code
-from emulator.hot_code.cpp_superblocks import native_plain
-from emulator.hot_code.search import compile_hot_code
-from emulator.rom.idle_loops import marked_words
+from emulator.hot_code.search import known_pieces
 
 ROUNDS, STEPS, MORE = 6, 15, 4
 BUTTONS = {"a": 16, "b": 32, "start": 128, "up": 4, "down": 8, "left": 2, "right": 1}
@@ -77,11 +74,7 @@ def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], N
     cartridge = Cartridge.from_bytes(rom.read_bytes(), rom.name)
     emulator = Emulator(cartridge, 1, "cpu")
     if hot:
-        compile_hot_code([cartridge], "cpu")
-        words = marked_words(cartridge.rom, ends=True)
-        found = load_hot_code(cartridge, words, native_plain(words), on_gpu=False)
-        assert found is not None
-        emulator.adopt([found.pieces])
+        emulator.adopt([known_pieces(cartridge, on_gpu=False)])
     choose, held, spent = random.Random(0), np.zeros(1, np.uint8), [0, 0]
 
     def step() -> None:

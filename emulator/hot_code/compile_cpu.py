@@ -26,10 +26,10 @@ _kernels: dict[str, wp.Kernel] = {}
 """Kernels by module; never released, since their functions are called by address."""
 
 
-def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
-    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them; return their tables.
+def cpu_superblocks(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> tuple[wp.Kernel, np.ndarray]:
+    """Return the kernel with the superblocks of ROMs that lie one after another, and the words that lead to them.
 
-    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM.
+    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM. Nothing is compiled.
     """
     blocks = NativeSuperblocks()
     walked = [
@@ -37,14 +37,20 @@ def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHo
     ]
     text = blocks.source(CONSTANTS)
     name = f"{__name__}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    table = wp.zeros(TABLE_SIZE, dtype=wp.uint64, device="cpu")
-    console = wp.zeros(1, dtype=Console, device="cpu")
     with preparing:
         if name not in _kernels:
             _kernels[name] = _module(text, name)
+    return _kernels[name], np.concatenate(walked)
+
+
+def cpu_hot_code(kernel: wp.Kernel, words: np.ndarray) -> CpuHotCode:
+    """Return the tables of the superblocks of `cpu_superblocks`, compiled unless Warp's cache has them."""
+    table = wp.zeros(TABLE_SIZE, dtype=wp.uint64, device="cpu")
+    console = wp.zeros(1, dtype=Console, device="cpu")
+    with preparing:
         wp.launch(copy_table, 1, [console, table.ptr], device="cpu")
-        wp.launch(_kernels[name], 1, [console, table[FIRST : FIRST + MOST].ptr], device="cpu")
-    return CpuHotCode(table, wp.array(np.concatenate(walked), dtype=wp.uint32, device="cpu"))
+        wp.launch(kernel, 1, [console, table[FIRST : FIRST + MOST].ptr], device="cpu")
+    return CpuHotCode(table, wp.array(words, dtype=wp.uint32, device="cpu"))
 
 
 def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:

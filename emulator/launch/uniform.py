@@ -214,29 +214,29 @@ def launch(
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
 ) -> None:
-    """Run every console for `frames` frames; `shape` needs serving warps, without which it would never end.
+    """Run every console for `frames` frames.
 
-    `run_tail` runs the last `shape.tail` consoles in threaded code; None: all stay on the data path.
+    `run_tail` runs the last `shape.tail` consoles in threaded code, which may be all; None: all stay on the data path.
     """
-    assert shape.serving
     assert buttons.device.is_cuda
     n = int(batch.num_envs)
-    enough = max(n - shape.tail, 0) if run_tail and shape.tail else NEVER
+    enough = n - shape.tail if run_tail else NEVER
     console = batch.console
     device = buttons.device
     block = shape.block
     wp.launch(
         begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after], device=device, block_dim=block
     )
-    blocks = -(-n // (shape.lanes * shape.running))
-    wp.launch(
-        run_frames,
-        dim=blocks * block,
-        inputs=[batch, console, shape.lanes, shape.running, block, blocks, int(idle_skip), enough, 0xFFFFFFFF],
-        device=device,
-        block_dim=block,
-    )
-    if enough != NEVER and run_tail:
+    if enough > 0:
+        blocks = -(-n // (shape.lanes * shape.running))
+        wp.launch(
+            run_frames,
+            dim=blocks * block,
+            inputs=[batch, console, shape.lanes, shape.running, block, blocks, int(idle_skip), enough, 0xFFFFFFFF],
+            device=device,
+            block_dim=block,
+        )
+    if run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
 

@@ -9,10 +9,10 @@ import pytest
 import warp as wp
 
 from emulator import Cartridge, Emulator
-from emulator.frame_launcher import CompiledBeside
 from emulator.kernels.sm83.service_requests import ASKED_AT
 from emulator.launch import launch_tail, uniform_cpu
-from emulator.launch.launch_shapes import SERVED
+from emulator.launch.compile_beside import CompiledBeside
+from emulator.launch.launch_shapes import FEW
 from emulator.verify import fuzz_roms
 
 CONSOLES = 20
@@ -34,7 +34,7 @@ def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) ->
         seen.append((words, asked[:, 0]))
 
     buttons = wp.zeros(CONSOLES, dtype=wp.uint8, device="cpu")
-    uniform_cpu.launch(batch, buttons, 2, 0, SERVED._replace(tail=left), True, look)
+    uniform_cpu.launch(batch, buttons, 2, 0, FEW._replace(tail=left), True, look)
     pair[1].run(None, 2)
     words, asked = seen[0]
     assert words[0] == CONSOLES - left, "done, one of them frozen"
@@ -50,7 +50,7 @@ def test_the_last_consoles_are_listed_with_what_they_ask_for(busy: Cartridge) ->
 @pytest.mark.slow
 @pytest.mark.warp
 @pytest.mark.parametrize("idle_skip", [True, False])
-def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: bool) -> None:
+def test_states_are_the_same_whatever_is_left(device: str, idle_skip: bool) -> None:
     """On a CPU only if asked for: it compiles for 20 s what nothing else uses."""
     if device == "cpu" and not os.environ.get("DMGLAB_SLOW_PROOFS"):
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
@@ -58,9 +58,7 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
     roms = [fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)) for i in range(CONSOLES)]
     cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
     emulators = [
-        Emulator(
-            cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip, shape=SERVED._replace(tail=left)
-        )
+        Emulator(cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip, shape=FEW._replace(tail=left))
         for left in (0, 1, 7, CONSOLES)
     ]
     for emulator in emulators:
@@ -72,7 +70,9 @@ def test_states_and_work_are_the_same_whatever_is_left(device: str, idle_skip: b
         first, *others = emulators
         for emulator in others:
             assert emulator.state_hash() == first.state_hash()
-            assert np.array_equal(emulator.work(), first.work())
+            assert idle_skip or np.array_equal(emulator.work(), first.work()), (
+                "the executor decides which turns to skip"
+            )
             assert np.array_equal(emulator.screens.numpy(), first.screens.numpy())
         for emulator in emulators:
             fuzz_roms.set_going(np.random.default_rng(launch), emulator)
@@ -87,6 +87,6 @@ def test_what_cannot_be_compiled_is_done_without() -> None:
         beside.wait()
         return beside
 
-    with pytest.warns(UserWarning, match="launches go without: no room"):
+    with pytest.warns(RuntimeWarning, match="launches go without: no room"):
         beside = ended()
     assert not beside.ready
