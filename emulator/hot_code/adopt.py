@@ -6,8 +6,10 @@ there are any. It is made on first use: most launches never come to threaded cod
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,7 +81,7 @@ class RomCode:
         `adopt_found` starts it and adopts its results.
         """
         self._begin = time.monotonic() + after
-        self._prepare_beside(None)
+        self._preparing = prepared_beside(self._cartridges, self._device, self._native, None)
 
     def adopt(self, pieces: Sequence[Pieces]) -> None:
         """Compile the pieces of each ROM into superblocks and use them from the next launch on.
@@ -123,29 +125,11 @@ class RomCode:
         stages = search.stages()
         if len(stages) > self._stages:
             self._stages = len(stages)
-            self._prepare_beside(stages[-1])
+            self._preparing = prepared_beside(self._cartridges, self._device, self._native, stages[-1])
         elif ended:
             self._search = None
             if reason := search.failure():
                 self._tell(reason)
-
-    def _prepare_beside(self, most: Sequence[int] | None) -> None:
-        """Prepare the first `most` stored pieces of each ROM (None: all) by a thread, unless they are not compiled."""
-
-        def prepare() -> Prepared | None:
-            found = [load_pieces(cartridge, not self._native) for cartridge in self._cartridges]
-            if most is None and None in found:
-                return None
-            limits = most or [len(pieces or ()) for pieces in found]
-            pieces = [(some or [])[:limit] for some, limit in zip(found, limits, strict=True)]
-            if not any(pieces):
-                return None
-            made = prepared(self._cartridges, pieces, self._native)
-            return made if is_cached(made.kernel.module, self._device, self._block) else None
-
-        thread = ThreadPoolExecutor(1, "hot-code")
-        self._preparing = thread.submit(prepare)
-        thread.shutdown(wait=False)
 
     def _use(self, found: Prepared) -> None:
         if self._native:
@@ -162,6 +146,38 @@ class RomCode:
         warnings.warn(
             f"{names}: launches go on without hot code, or with some of it: {reason}", RuntimeWarning, stacklevel=2
         )
+
+
+_preparations: weakref.WeakValueDictionary[tuple[object, ...], Future[Prepared | None]] = weakref.WeakValueDictionary()
+_starting = threading.Lock()
+
+
+def prepared_beside(
+    cartridges: Sequence[Cartridge], device: str, native: bool, most: Sequence[int] | None
+) -> Future[Prepared | None]:
+    """Prepare the first `most` stored pieces of each ROM (None: all) by a thread; None if they are not compiled.
+
+    The parts of a batch that have the same ROMs get the same one.
+    """
+
+    def prepare() -> Prepared | None:
+        found = [load_pieces(cartridge, not native) for cartridge in cartridges]
+        if most is None and None in found:
+            return None
+        pieces = [(some or [])[:limit] for some, limit in zip(found, most or [None] * len(found), strict=True)]
+        if not any(pieces):
+            return None
+        made = prepared(cartridges, pieces, native)
+        return made if is_cached(made.kernel.module, device, block_of(device)) else None
+
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, native, most and tuple(most))
+    with _starting:
+        future = _preparations.get(key)
+        if future is None:
+            thread = ThreadPoolExecutor(1, "hot-code")
+            future = _preparations[key] = thread.submit(prepare)
+            thread.shutdown(wait=False)
+        return future
 
 
 def prepared(cartridges: Sequence[Cartridge], pieces: Sequence[Pieces], native: bool) -> Prepared:

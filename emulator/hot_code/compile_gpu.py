@@ -15,6 +15,7 @@ from emulator.hot_code.piece_finder import Pieces
 from emulator.hot_code.ptx_superblocks import Superblocks
 from emulator.kernels.sm83.ptx_threaded_code import More, code_table
 from emulator.launch import threaded
+from emulator.launch.recorded_launches import preparing
 
 LEVEL = 2
 """Optimisation level of a Warp module with superblocks, "--Ofast-compile=min".
@@ -41,9 +42,10 @@ def gpu_hot_code(
         for rom, decoded, some in zip(roms, words, pieces, strict=True)
     ]
     more = blocks.more()
-    if more not in _made:
-        digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
-        frames = threaded.make_kernels(more, f"{threaded.__name__}_{digest[:12]}").frames
-        frames.module.options["optimization_level"] = LEVEL
-        _made[more] = frames
+    with preparing:  # Warp finds a new function by its name, which those of another thread have too
+        if more not in _made:
+            digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
+            frames = threaded.make_kernels(more, f"{threaded.__name__}_{digest[:12]}").frames
+            frames.module.options["optimization_level"] = LEVEL
+            _made[more] = frames
     return _made[more], np.concatenate(tables)

@@ -312,7 +312,8 @@ def make_kernels(more: More, module: str) -> Kernels:
     return Kernels(run_threads, run_frames_threaded)
 
 
-run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, __name__)
+# Not the module of this file: there every call of `make_kernels` registers functions, and Warp would compile it anew.
+run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, f"{__name__}_plain")
 
 
 def launch(
