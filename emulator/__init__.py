@@ -1,9 +1,9 @@
 """Thousands of DMG Game Boys on one device, from one Warp source.
 
-A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors* run instructions:
-`uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each of few consoles (or of the last of a
-launch), on a GPU, and `native`, generated C++, on a CPU. All are generated from one datasheet and share all other
-code.
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Two *executors* run instructions:
+`uniform`, one data path for all lanes of a warp, on a GPU, and `native`, generated C++, on a CPU. The last consoles of
+a launch on a GPU, or all where they are few, run `threaded` code, each alone in its warp. All are generated from one
+datasheet and share all other code (ADR 30, ADR 31).
 
 Folders, lowest first; a file imports from its own folder and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -34,7 +34,7 @@ that executes it. Rare work is left to the service: `service_requests` defines r
 any, `service_quick` the two commonest, `service_inline` those that need no request; `idle_loops_stat` and
 `idle_loops_ram` skip turns of waiting loops.
 
-Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
+Inside hot_code (ADR 30, ADR 31): `background_search` starts the process of `search`, which plays a ROM and counts its
 executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `ptx_superblocks` and
 `cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of it, `adopt` goes over to these.
 

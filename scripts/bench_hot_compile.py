@@ -2,7 +2,7 @@
 
 python scripts/bench_hot_compile.py GAME.gb ...
 
-Finds the pieces (ADR 17), or takes those in the user's cache, and compiles their module for one
+Finds the pieces (ADR 30), or takes those in the user's cache, and compiles their module for one
 architecture as a GPU's first launch would, up to machine code. Times of a busy machine differ by 2;
 `perf stat -e instructions:u` in front of the command counts what does not.
 """

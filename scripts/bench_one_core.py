@@ -1,6 +1,6 @@
 """Time one console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
 not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each. `--hot`: with
-hot code (ADR 23) as well, in the same turns.
+hot code (ADR 31) as well, in the same turns.
 
 A step is 24 frames with a random button held for 8 and one picture: PyBoy's window buffer, our
 observation. `instructions`: machine instructions a frame in user mode, of the launches and of the
@@ -117,7 +117,7 @@ def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawText)
     parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
-    parser.add_argument("--hot", action="store_true", help="with hot code (ADR 23) as well")
+    parser.add_argument("--hot", action="store_true", help="with hot code (ADR 31) as well")
     options = parser.parse_args()
     for path in options.roms:
         if not path.is_file():

@@ -1,7 +1,7 @@
 """Launch on a CPU core: one kernel, and instructions as C++ (sm83/cpp_instructions.py).
 
 The data path of sm83/data_path.py keeps the lanes of a warp together; one CPU core has no lanes, and a jump
-per instruction costs it a tenth of the byte permutes (docs/adr/0007). Everything but plain instructions is
+per instruction costs it a tenth of the byte permutes (docs/adr/0031). Everything but plain instructions is
 shared: requests and answers are those of sm83/service_requests.py.
 """
 

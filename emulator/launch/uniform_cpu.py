@@ -1,6 +1,6 @@
 """Data path on a CPU: each console runs in a thread of its own, which also serves its requests.
 
-So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR 17). It is a
+So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR 30). It is a
 Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
 """
 
