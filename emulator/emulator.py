@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
-from emulator.launch.launch_shapes import Shape, impossible
-from emulator.launch.warp_start import start_warp
+from emulator.launch.launch_shapes import Shape
+from emulator.launch.warp_start import explained, start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
@@ -95,8 +95,6 @@ class Emulator:
         serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)
         if not self.cartridges:
             raise EmulatorError("no cartridge; give at least one")
-        if shape is not None and impossible(shape):
-            raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
         self.device = device = _checked_device(device)
         self.executor = chosen_executor(device, executor)
@@ -106,22 +104,23 @@ class Emulator:
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
-        self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
-        self._frames = FrameLauncher(
-            self.batch, num_envs, self.cartridges, device, self.executor, shape=shape, idle_skip=idle_skip
-        )
-        if hot_code is not False:
-            self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
-        self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
-        self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
-        self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
-        self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
-        self._refused = wp.zeros(1, dtype=wp.int32, device=device)
-        self._pictures = Pictures(self.batch, self._frames.launch)
-        self._prepare(trap_ld_b_b, serial_capacity)
+        with explained(device, num_envs):
+            self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
+            self._frames = FrameLauncher(
+                self.batch, num_envs, self.cartridges, device, self.executor, shape=shape, idle_skip=idle_skip
+            )
+            if hot_code is not False:
+                self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
+            self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
+            self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
+            self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+            self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
+            self._refused = wp.zeros(1, dtype=wp.int32, device=device)
+            self._pictures = Pictures(self.batch, self._frames.launch)
+            self._prepare(trap_ld_b_b, serial_capacity)
 
     def __repr__(self) -> str:
         titles = [cartridge.header.title or cartridge.name for cartridge in self.cartridges]

@@ -11,7 +11,7 @@ import warp as wp
 
 from emulator.hot_code.adopt import RomCode
 from emulator.launch.compile_beside import compiled_beside
-from emulator.launch.launch_shapes import TAIL_BLOCK, Shape, find_shape
+from emulator.launch.launch_shapes import TAIL_BLOCK, Shape, checked_shape, find_shape
 from emulator.launch.recorded_launches import RecordedLaunches
 from emulator.launch.tail_choice import GpuClock, TailChoice, tails
 from emulator.launch.work_order import WorkOrder
@@ -66,7 +66,7 @@ class FrameLauncher:
         idle_skip: bool,
     ) -> None:
         is_cuda = wp.get_device(device).is_cuda
-        self.shape = find_shape(num_envs, device) if shape is None else shape
+        self.shape = find_shape(num_envs, device) if shape is None else checked_shape(shape)
         """Spread of launches over the device's warps."""
         self.code = RomCode(cartridges, device, executor == "native")
         self.counts: wp.array | None = None
@@ -118,8 +118,8 @@ class FrameLauncher:
         self._recorded.forget()
 
     def use(self, shape: Shape) -> None:
-        """Set the shape of all further launches."""
-        self.shape = shape
+        """Set the shape of all further launches; raise EmulatorError for one that cannot be."""
+        self.shape = checked_shape(shape)
         self._choice = None
 
     def search_hot_code(self, after: float) -> None:
@@ -145,7 +145,7 @@ class FrameLauncher:
         """Return whether a launch need not wait for the compiler of threaded code, which a GPU's first one starts."""
         if self.code.hot or not self._is_cuda:
             return True
-        return compiled_beside(threaded_module, self._device, TAIL_BLOCK).ready
+        return compiled_beside(threaded_module, self._device, TAIL_BLOCK).usable()
 
     def _run_tail(self, most: int) -> None:
         """Run the consoles that the data path passed on to threaded code, at most `most`, to the end of the launch."""

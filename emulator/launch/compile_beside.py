@@ -21,13 +21,14 @@ class CompiledBeside:
 
     A GPU's first launch of a module compiles it, which takes seconds, once on each computer. Kernels that only make
     launches faster can be compiled meanwhile without stopping launches. The thread does not touch the device: it fills
-    Warp's cache on disk, from which the next launch loads.
+    Warp's cache on disk, from which `usable` loads. What fails is told by one warning.
     """
 
     def __init__(self, find: Callable[[], Any], device: str, block: int) -> None:
         """Start the thread, on which `find` imports and returns the Warp module."""
-        self.ready = False
-        """True once the next launch of these kernels need not wait for a compiler."""
+        self._compiled: Any = None
+        """Module that is in Warp's cache, but not loaded yet."""
+        self._usable = False
         self._work = (find, device, block)
         self._thread = threading.Thread(target=self._compile, name="compile-beside")
         self._thread.start()
@@ -37,11 +38,24 @@ class CompiledBeside:
         with contextlib.suppress(OSError, AttributeError):  # a system whose threads have no priority of their own
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
-            fill_cache(find(), device, block)
+            module = find()
+            fill_cache(module, device, block)
+            self._compiled = module
         except Exception as error:
             warnings.warn(f"kernels not compiled, launches go without: {error}", RuntimeWarning, stacklevel=2)
-        else:
-            self.ready = True
+
+    def usable(self) -> bool:
+        """Return whether a launch of the kernels would neither compile nor fail; load them once they are compiled."""
+        if self._compiled is not None:
+            module, self._compiled = self._compiled, None
+            _, device, block = self._work
+            try:
+                module.load(wp.get_device(device), block)
+                self._usable = True
+            except Exception as error:  # a damaged cache, or one of another driver
+                text = f"kernels not loaded, launches go without: {error}; delete {wp.config.kernel_cache_dir}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return self._usable
 
     def wait(self) -> None:
         """Block until the compilation has ended."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import warp as wp
 
 from emulator.constants import MAX_BLOCK, TAIL_WARPS
+from emulator.rom.cartridge import EmulatorError
 
 
 class Shape(NamedTuple):
@@ -37,19 +38,22 @@ TAIL_BLOCK = 32 * TAIL_WARPS
 """Threads of a block that runs threaded code."""
 
 
-def impossible(shape: Shape) -> str:
-    """Return the reason, as text, why a launch of this shape would never end; empty for a valid shape."""
-    if not 1 <= shape.lanes <= 32:
-        return f"lanes={shape.lanes}: a warp has 1 to 32"
-    if shape.tail < 0:
-        return f"tail={shape.tail}: give a number of consoles, or 0"
-    if not (1 <= shape.running <= MOST_RUNNING and 1 <= shape.serving <= MOST_SERVING):
-        return (
-            f"running={shape.running}, serving={shape.serving}: give 1 to {MOST_RUNNING} and 1 to {MOST_SERVING} warps"
-        )
-    if shape.block > MAX_BLOCK:
-        return f"{shape.block} threads a block: {MAX_BLOCK} at most"
-    return ""
+def checked_shape(shape: Shape) -> Shape:
+    """Return `shape`; raise EmulatorError, with what to give, for one whose launch would never end."""
+    lanes, running, serving, tail = whole = shape if isinstance(shape, Shape) else (0, 0, 0, 0)
+    if not all(isinstance(number, int) for number in whole):
+        reason = "give whole numbers"
+    elif not 1 <= lanes <= 32:
+        reason = "a warp has 1 to 32 lanes"
+    elif not (1 <= running <= MOST_RUNNING and 1 <= serving <= MOST_SERVING):
+        reason = f"give 1 to {MOST_RUNNING} running and 1 to {MOST_SERVING} serving warps"
+    elif shape.block > MAX_BLOCK:
+        reason = f"{shape.block} threads a block, {MAX_BLOCK} at most"
+    elif tail < 0:
+        reason = "a tail is a number of consoles, or 0"
+    else:
+        return shape
+    raise EmulatorError(f"shape: {shape!r:.80}: {reason}")
 
 
 FEW = Shape(1, 4, 2)

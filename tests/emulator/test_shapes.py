@@ -8,12 +8,12 @@ import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
 from emulator.launch import launch_shapes
-from emulator.launch.launch_shapes import BUILT_IN, BUILT_IN_LARGEST, FEW, built_in, find_shape, impossible
+from emulator.launch.launch_shapes import BUILT_IN, BUILT_IN_LARGEST, Shape, built_in, checked_shape, find_shape
 
 
 def test_every_built_in_shape_is_one_that_ends() -> None:
     for shape in [*(shape for _, shape in BUILT_IN), BUILT_IN_LARGEST]:
-        assert not impossible(shape)
+        assert checked_shape(shape) is shape
 
 
 def test_a_gpu_gets_the_shape_for_as_many_consoles_on_an_sm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,8 +29,22 @@ def test_a_gpu_gets_the_shape_for_as_many_consoles_on_an_sm(monkeypatch: pytest.
 
 @pytest.mark.warp
 @pytest.mark.parametrize(
-    "change", [{"lanes": 33}, {"running": 0}, {"serving": 0}, {"serving": 9}, {"running": 17}, {"tail": -1}]
+    "shape",
+    [
+        Shape(33, 4, 2),
+        Shape(1, 0, 2),
+        Shape(1, 17, 2),
+        Shape(1, 4, 0),
+        Shape(1, 4, 9),
+        Shape(1, 16, 5),
+        Shape(1, 4, 2, -1),
+        Shape("8", 4, 2),  # pyright: ignore[reportArgumentType]
+        (1, 8, 4),
+    ],
 )
-def test_a_shape_that_would_never_end_is_refused(busy: Cartridge, change: dict[str, int]) -> None:
+def test_a_shape_that_would_never_end_is_refused(busy: Cartridge, shape: Shape) -> None:
+    with pytest.raises(EmulatorError, match="shape: ") as refused:
+        Emulator(busy, 2, "cpu", shape=shape)
+    assert "\n" not in str(refused.value)
     with pytest.raises(EmulatorError, match="shape: "):
-        Emulator(busy, 2, "cpu", shape=FEW._replace(**change))
+        Emulator(busy, 2, "cpu").shape = shape

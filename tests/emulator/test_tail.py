@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import warp as wp
 
-from emulator import Cartridge, Emulator
+from emulator import Cartridge, Emulator, EmulatorError
 from emulator.kernels.sm83.service_requests import ASKED_AT
-from emulator.launch import launch_tail, uniform_cpu
+from emulator.launch import compile_beside, launch_tail, uniform_cpu
 from emulator.launch.compile_beside import CompiledBeside
 from emulator.launch.launch_shapes import FEW
 from emulator.verify import fuzz_roms
@@ -78,15 +79,49 @@ def test_states_are_the_same_whatever_is_left(device: str, idle_skip: bool) -> N
             fuzz_roms.set_going(np.random.default_rng(launch), emulator)
 
 
-def test_what_cannot_be_compiled_is_done_without() -> None:
-    def find() -> None:
-        raise OSError("no room")
+@pytest.mark.parametrize(
+    ("find", "said"),
+    [
+        (lambda: (_ for _ in ()).throw(OSError("no room")), "kernels not compiled, launches go without: no room"),
+        (lambda: None, "kernels not loaded, launches go without: .*; delete "),
+    ],
+)
+def test_kernels_that_fail_are_done_without(
+    find: Callable[[], None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_beside, "fill_cache", lambda *_: None)
 
-    def ended() -> CompiledBeside:
-        beside = CompiledBeside(find, "cpu", 1)
+    def tried() -> list[bool]:
+        beside = CompiledBeside(lambda: find() or Damaged(), "cpu", 1)
         beside.wait()
-        return beside
+        return [beside.usable(), beside.usable()]
 
-    with pytest.warns(RuntimeWarning, match="launches go without: no room"):
-        beside = ended()
-    assert not beside.ready
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        assert tried() == [False, False]
+    assert len(caught) == 1
+
+
+class Damaged:
+    """A Warp module whose file in the cache is cut short."""
+
+    def load(self, *_: object) -> None:
+        raise RuntimeError("Failed to load CUDA module")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Failed to allocate 99 bytes on device 'cuda:0'", "cpu: no room for 7 consoles; give fewer"),
+        ("CUDA kernel build failed with error code 6", "cpu: CUDA kernel build failed with error code 6; delete "),
+        ("Failed to load CUDA module 'x' (block_dim=1)", "cpu: Failed to load CUDA module 'x' .*; delete "),
+    ],
+)
+def test_what_warp_says_comes_with_a_way_out(
+    said: str, told: str, busy: Cartridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr("emulator.emulator.allocate", fail)
+    with pytest.raises(EmulatorError, match=told):
+        Emulator(busy, 7)
