@@ -19,7 +19,7 @@ from emulator.hot_code.adopt import block_of, prepared
 from emulator.hot_code.background_search import load_pieces, plain_instructions, store_pieces
 from emulator.hot_code.ptx_superblocks import reads_status
 from emulator.launch.compile_beside import fill_cache
-from emulator.rom.cartridge import Cartridge
+from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.idle_loops import marked_words
 
 CONSOLES, LAUNCHES = {True: 32, False: 8}, {True: 48, False: 192}
@@ -37,6 +37,8 @@ CORES_NEEDED = 4
 
 def find_pieces(cartridge: Cartridge, on_gpu: bool) -> list[tuple[int, ...]]:
     """Play a ROM on the CPU with random buttons from a fixed seed and return its pieces; takes 1 to 5 s."""
+    if not wp.is_cpu_available():
+        raise EmulatorError("a search for hot code plays on the CPU, for which this Warp has no compiler")
     consoles = CONSOLES[on_gpu]
     emulator = Emulator(cartridge, consoles, "cpu", executor="uniform")
     words = marked_words(cartridge.rom, ends=True)
