@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,6 +209,12 @@ class Told:
         return self._failure
 
 
+def compiled_before(roms: object, pieces: Any, native: bool) -> adopt.Prepared:
+    """Code of pieces whose table is the pieces themselves."""
+    kernel: Any = SimpleNamespace(module=None)
+    return adopt.Prepared(kernel, pieces)
+
+
 def adopt_all(code: RomCode) -> None:
     """Call `adopt_found` as launches do until the search is over."""
     until = time.monotonic() + 30
@@ -225,7 +233,7 @@ def test_code_is_adopted_stage_by_stage_as_it_is_compiled(
     stages = [[2], [len(PIECES)]]
     told = Told(stages[:1], failure)
     monkeypatch.setattr(adopt, "shared_search", lambda *_: told)
-    monkeypatch.setattr(adopt, "prepared", lambda roms, pieces, native: adopt.Prepared(Module(pieces), pieces))
+    monkeypatch.setattr(adopt, "prepared", compiled_before)
     monkeypatch.setattr(adopt, "is_cached", lambda module, device, block: (device, block) == ("cuda:0", 64))
     code = RomCode([cartridge], "cuda:0")
 
@@ -250,17 +258,10 @@ def test_code_is_adopted_stage_by_stage_as_it_is_compiled(
     assert used == [2, len(PIECES), len(PIECES)], "what the caches hold waits for no search"
 
 
-class Module:
-    """A kernel whose module is in a cache."""
-
-    def __init__(self, pieces: object) -> None:
-        self.module = pieces
-
-
 def test_a_damaged_cache_is_told_once_and_launches_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     background_search.store_pieces(program(), sorted(PIECES), on_gpu=True)
-    monkeypatch.setattr(adopt, "prepared", lambda roms, pieces, native: adopt.Prepared(Module(pieces), pieces))
+    monkeypatch.setattr(adopt, "prepared", compiled_before)
     monkeypatch.setattr(adopt, "is_cached", lambda *_: True)
     code = RomCode([program()], "cuda:0")
 
