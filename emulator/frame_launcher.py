@@ -88,8 +88,8 @@ class FrameLauncher:
 
         The buttons are released after `release_after` frames (0: held to the end).
         """
-        if self.code.is_searching and self.code.adopt_found() and self._choice:
-            self._choice.restart()
+        if self.code.is_searching and self.code.adopt_found():
+            self._try_tails()
         if self._executor == "native":
             how = (held, frames, release_after, self._idle_skip, self.launch)
             kernels_of("native").launch(self._batch, *how, self.code.cpu_hot)
@@ -135,11 +135,17 @@ class FrameLauncher:
         if self._executor != "native" and not self.shape.tail:
             raise EmulatorError(f"a shape without a tail has no superblocks: give one to executor {self._executor!r}")
         self.code.adopt(pieces)
+        self._try_tails()
 
     def wait_for_kernels(self) -> None:
         """Block until every kernel that launches of this shape use is compiled (for measurements)."""
         if self.shape.tail and self._is_cuda:
             compiled_beside(threaded_module, self._device, TAIL_BLOCK).wait()
+
+    def _try_tails(self) -> None:
+        """Try the numbers of consoles that may be left to threaded code, since that code has changed."""
+        if self._choice:
+            self._choice.restart()
 
     def _has_threaded_code(self) -> bool:
         """Return whether a launch need not wait for the compiler of threaded code, which a GPU's first one starts."""
