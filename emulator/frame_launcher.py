@@ -79,7 +79,6 @@ class FrameLauncher:
         if is_cuda and shape is None:
             self._choice = TailChoice(tails(num_envs, device), GpuClock(device))
             self.shape = self.shape._replace(tail=self._choice.best)
-            self._has_threaded_code()  # begins to compile it, before the data path is compiled here
         self._order = WorkOrder(device)
         self._last_frames = 0
 

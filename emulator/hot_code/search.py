@@ -5,10 +5,8 @@ Some consoles play the ROM with random buttons on the CPU, and every instruction
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import warp as wp
@@ -30,9 +28,6 @@ With the CPU's numbers 96 % of a game's instructions in 150 s were in superblock
 FRAMES, RELEASE_AFTER = 24, 8
 HOTTEST = 100
 """Pieces that a GPU's first stage compiles: in half of the time or less, for 65 to 95 % of what is executed."""
-COMPILED_AT_ONCE = 2
-CORES_NEEDED = 4
-"""Cores from which the stages are compiled side by side."""
 
 
 def find_pieces(cartridge: Cartridge, on_gpu: bool) -> list[tuple[int, ...]]:
@@ -73,14 +68,12 @@ def compile_hot_code(cartridges: Sequence[Cartridge], device: str) -> Iterator[d
     most = max(1, HOTTEST // len(found))
     if on_gpu and any(len(pieces) > most for pieces in found):
         stages = [[pieces[:most] for pieces in found], found]
-    modules = [prepared(cartridges, pieces, not on_gpu).kernel.module for pieces in stages]
     searched = time.perf_counter()
-    with ThreadPoolExecutor(COMPILED_AT_ONCE if (os.cpu_count() or 1) >= CORES_NEEDED else 1) as pool:
-        compiled = pool.map(lambda module: fill_cache(module, device, block_of(device)), modules)
-        for pieces, _ in zip(stages, compiled, strict=True):
-            yield {
-                "pieces": list(map(len, pieces)),
-                "instructions": [sum(map(len, places)) for places in pieces],
-                "search_s": round(searched - begun, 1),
-                "compile_s": round(time.perf_counter() - searched, 1),
-            }
+    for pieces in stages:
+        fill_cache(prepared(cartridges, pieces, not on_gpu).kernel.module, device, block_of(device))
+        yield {
+            "pieces": list(map(len, pieces)),
+            "instructions": [sum(map(len, places)) for places in pieces],
+            "search_s": round(searched - begun, 1),
+            "compile_s": round(time.perf_counter() - searched, 1),
+        }

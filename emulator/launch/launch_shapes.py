@@ -65,7 +65,7 @@ BUILT_IN: tuple[tuple[int, Shape], ...] = (
     (4096, Shape(8, 4, 2)),
     (8192, Shape(16, 4, 2)),
     (16384, Shape(32, 4, 2)),
-    (32768, Shape(16, 16, 4)),
+    (32768, Shape(32, 8, 4)),
 )
 """(most consoles, shape) for an H200: all blocks of a batch run at once, one or two on each SM.
 

@@ -15,15 +15,14 @@ import warp as wp
 
 PER_SM = (4, 8)
 """Numbers of consoles that may be left to threaded code, for each SM of the GPU."""
-TURNS = 2
-"""Launches with each number in a trial; they alternate, so that what the games do changes for all alike."""
 REST = 8
 """Least launches between two trials."""
-SHARE = 0.015
-"""Share of all time that trials may cost, above what the fastest number would have taken."""
-DRIFT = 1.3
-"""Ratio of a launch's time to that of the last trial from which the games do something else: a trial may be sooner."""
-SHARE_ON_DRIFT = 0.04
+SHARE, SHARE_ON_DRIFT = 0.01, 0.04
+"""Shares of all time that trials may cost, above what the fastest number would have taken: as a rule, and while
+launches take another time than in the last trial.
+"""
+DRIFT = 1.6
+"""Ratio of a launch's time to that in the last trial from which the games do something else."""
 LEAST_GAIN = 0.98
 """Share of the chosen number's time below which another number replaces it."""
 
@@ -77,11 +76,12 @@ class TailChoice:
     def restart(self) -> None:
         """Begin a trial with the next launch: the code has changed."""
         self._plan: list[int] = []
-        self._taken: dict[int, list[float]] = {}
+        self._taken: dict[int, float] = {}
+        """Milliseconds a frame with each number in the present trial; empty outside of one."""
         self._waiting: deque[_Launch] = deque()
         self._known = 0.0
         """Milliseconds a frame with the chosen number in the last trial, 0 before the first one."""
-        self._drifts = False
+        self._drifts = self._in_trial = False
         self._rest = 0
 
     @contextlib.contextmanager
@@ -108,26 +108,21 @@ class TailChoice:
             self._waiting.popleft()
             self._all += taken / frames
             if is_trial:
-                self._taken[tail].append(taken / frames)
+                self._taken[tail] = taken / frames
             else:
                 self._drifts = not 1 / DRIFT < taken / frames / (self._known or 1) < DRIFT
-        if self._taken:
-            if sum(map(len, self._taken.values())) == TURNS * len(self.tails):
-                self._decide()
-        elif not self._known or (self._rest <= 0 and self._spent < self._all * self._share()):
-            self._plan = [*self.tails] * TURNS
-            self._taken = {tail: [] for tail in self.tails}
+        if len(self._taken) == len(self.tails):
+            self._decide(self._taken)
+        is_due = self._rest <= 0 and self._spent < self._all * (SHARE_ON_DRIFT if self._drifts else SHARE)
+        if not self._in_trial and (is_due or not self._known):
+            self._plan, self._in_trial = [*self.tails], True
 
-    def _share(self) -> float:
-        return SHARE_ON_DRIFT if self._drifts else SHARE
-
-    def _decide(self) -> None:
-        times = {tail: min(taken) for tail, taken in self._taken.items()}
+    def _decide(self, times: dict[int, float]) -> None:
         fastest = min(times, key=times.__getitem__)
         if times[fastest] < LEAST_GAIN * times[self.best]:
             self.best = fastest
-        self._spent += sum(TURNS * (taken - times[fastest]) for taken in times.values())
-        self._known, self._rest, self._taken = times[self.best], REST, {}
+        self._spent += sum(taken - times[fastest] for taken in times.values())
+        self._known, self._rest, self._taken, self._in_trial = times[self.best], REST, {}, False
 
 
 def tails(num_envs: int, device: str) -> tuple[int, ...]:

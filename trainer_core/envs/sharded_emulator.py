@@ -74,6 +74,11 @@ class ShardedEmulator:
         self._pool = ThreadPoolExecutor(max(1, shards - 1))  # threads start when needed
         self._caches: list[StateCache] = []
 
+    def wait_for_kernels(self) -> None:
+        """Block until every kernel that launches use is compiled (for measurements)."""
+        for emulator in self.emulators:
+            emulator.wait_for_kernels()
+
     @property
     def bytes_per_env(self) -> float:
         """Bytes of device memory of one console: its state, its share of the scratch, its picture."""

@@ -143,6 +143,7 @@ class ThroughEnv:
             )
             self._env = GameEnv.open(Task(task.folder, manifest), game.home, how)
         self.machines = self._env.emulator
+        self.machines.wait_for_kernels()
         self._buttons = rig.Buttons(n, device, options.seed)
         self._env.reset(options.seed)
         if options.resets == "some":  # spread the ends of the episodes over RESET_SHARE steps

@@ -146,6 +146,7 @@ def open_machines(game: Game, num_envs: int, device: torch.device, threads: int 
     wanted = threads or os.cpu_count() or 1
     shards = 1 if device.type == "cuda" else max(1, min(wanted, num_envs // MIN_SHARD))
     machines = ShardedEmulator(game.cartridge, num_envs, device, shards)
+    machines.wait_for_kernels()
     machines.set_starts([game.start])
     machines.mask.fill_(1)
     machines.reset()
