@@ -18,10 +18,9 @@ import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import main, parser
-from emulator.hot_code import adopt, background_search, piece_finder
+from emulator.hot_code import adopt, background_search, piece_finder, search
 from emulator.hot_code.adopt import RomCode
 from emulator.hot_code.background_search import search_arguments
-from emulator.hot_code.search import find_pieces
 from emulator.kernels.sm83.ptx_threaded_code import own_numbers
 from emulator.rom import control_rows
 from emulator.tools.warmup import blank_rom
@@ -67,7 +66,7 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     found = piece_finder.pieces(counts, words, plain)
     assert set(found) == PIECES
     for on_gpu in (True, False):
-        assert set(find_pieces(cartridge, on_gpu)) == PIECES
+        assert set(search.find_pieces(cartridge, on_gpu)) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
     assert all(piece_finder.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
@@ -122,10 +121,10 @@ def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(tmp_path: Path, monkeypa
     python.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(places))
     monkeypatch.setattr(sys, "executable", str(python))
-    search = background_search.Search([program()], "cpu")
+    found_by = background_search.Search([program()], "cpu")
     assert not list(places.iterdir())
-    assert search._process.wait(30) == 0
-    assert (search.ended(), search.failure()) == (True, "")
+    assert found_by._process.wait(30) == 0
+    assert (found_by.ended(), found_by.failure()) == (True, "")
     assert found.read_bytes() == program().rom.tobytes()
 
 
@@ -148,11 +147,11 @@ def test_a_search_says_its_stages_and_why_it_failed(
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    search = background_search.Search([program()], "cpu")
-    search._process.wait(30)
-    assert search.stages() == stages
-    assert failure in search.failure()
-    assert bool(search.failure()) == bool(failure)
+    found_by = background_search.Search([program()], "cpu")
+    found_by._process.wait(30)
+    assert found_by.stages() == stages
+    assert failure in found_by.failure()
+    assert bool(found_by.failure()) == bool(failure)
 
 
 @pytest.mark.warp
@@ -213,6 +212,17 @@ def compiled_before(roms: object, pieces: Any, native: bool) -> adopt.Prepared:
     """Code of pieces whose table is the pieces themselves."""
     kernel: Any = SimpleNamespace(module=None)
     return adopt.Prepared(kernel, pieces)
+
+
+def test_the_hottest_pieces_of_all_roms_are_compiled_first_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[str, int]] = []
+    monkeypatch.setattr(search, "known_pieces", lambda cartridge, on_gpu: [(at,) for at in range(250)])
+    monkeypatch.setattr(search, "prepared", compiled_before)
+    monkeypatch.setattr(search, "fill_cache", lambda module, device, block: compiled.append((device, block)))
+    monkeypatch.setattr(search.wp, "get_device", lambda name: SimpleNamespace(is_cuda=name == "cuda:0"))
+    for device, stages in (("cuda:0", [[50, 50], [250, 250]]), ("cpu", [[250, 250]])):
+        assert [record["pieces"] for record in search.compile_hot_code([program()] * 2, device)] == stages
+    assert compiled == [("cuda:0", 64), ("cuda:0", 64), ("cpu", 1)]
 
 
 def adopt_all(code: RomCode) -> None:
