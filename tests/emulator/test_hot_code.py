@@ -298,6 +298,8 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     cartridge = Cartridge.from_file(game)
     hot = Emulator(cartridge, 8, device, hot_code=True)
     plain = Emulator(cartridge, 8, device)
+    for emulator in (hot, plain):
+        emulator.wait_for_kernels()
     random = np.random.default_rng(2)
     until = time.monotonic() + 240
     while hot._frames.code.is_searching and time.monotonic() < until:
