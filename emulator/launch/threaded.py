@@ -1,9 +1,9 @@
-"""Launch on a GPU for few consoles: each alone in its warp, every instruction with its own code.
+"""Threaded code on a GPU, for the last consoles of a launch or for all: each is alone in its warp.
 
 Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So the first
 lane of each warp executes threaded code (sm83/ptx_threaded_code.py). Other instructions run on the data path
 of sm83/data_path.py, one at a time, and rare requests are served in the same lane, since no other lane waits
-for it: no board, no serving warps. A CPU runs it for tests.
+for it: no board, no serving warps. The data path's module begins and ends the launch. A CPU runs it for tests.
 """
 
 from typing import Any, NamedTuple
