@@ -39,7 +39,8 @@ def main() -> int:
             for row in ask(checkout, options):
                 print(f"{checkout:24} {json.dumps(row)}", flush=True)
                 found.setdefault(checkout, []).append(row)
-    return compare(*(found[checkout] for checkout in options.checkouts), options.device)
+    old, new = (found[checkout] for checkout in options.checkouts)
+    return compare(old, new, options.device)
 
 
 def parse() -> argparse.Namespace:
