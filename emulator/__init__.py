@@ -36,8 +36,9 @@ any, `service_quick` the two commonest, `service_inline` those that need no requ
 `idle_loops_ram` skip turns of waiting loops.
 
 Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
-executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `ptx_superblocks` and
-`cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of it, `adopt` goes over to these.
+executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `superblocks` makes blocks of
+them, which `ptx_superblocks` and `cpp_superblocks` print as code, `compile_gpu` and `compile_cpu` make kernels of it,
+`adopt` goes over to these.
 
 Files of a change:
 

@@ -116,6 +116,11 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
     return lines
 
 
+def outside_oam(pair: str, leave: str) -> list[str]:
+    """Return PTX that jumps to `leave` if a register pair points into OAM, which INC and DEC of it may corrupt."""
+    return [f"shr.u32 t0, {pair}, 8; setp.eq.u32 p, t0, 254; @p bra.uni {leave};"]
+
+
 def _rotate(operation: str) -> list[str]:
     """Return PTX that computes result v and carry k of a rotate or shift of y."""
     carry = "shr.u32 t0, fl, 8; and.b32 t0, t0, 1;"
@@ -286,15 +291,15 @@ def effects(row: Instruction, leave: str, found: list[str] | None = None) -> lis
     of a superblock that finds its operand (sm83/ptx_operand_pages.py); the superblock then updates `still` as well.
     """
     access = row.access
-    lines = []
-    if access:
-        lines += find_anywhere(row, leave) if found is None else found
-        if access.kind in ("read", "modify"):
-            lines.append("ld.global.u8 m, [pr];")
-            if access.size == 2:
-                lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
-    if leave and row.y in isa.R16 and row.operation in ("inc", "dec"):
-        lines.append(f"shr.u32 t0, {row.y}, 8; setp.eq.u32 p, t0, 254; @p bra.uni {leave};")
+    lines = list(found or ())
+    if found is None and access:
+        lines += find_anywhere(row, leave)
+    if found is None and row.y in isa.R16 and row.operation in ("inc", "dec"):
+        lines += outside_oam(row.y, leave)
+    if access and access.kind in ("read", "modify"):
+        lines.append("ld.global.u8 m, [pr];")
+        if access.size == 2:
+            lines.append("ld.global.u8 t0, [pr+1]; shl.b32 t0, t0, 8; or.b32 m, m, t0;")
     if row.x == "pc":
         lines.append(f"add.u32 to, pc, {row.length};")
     found_x, x = _value(row.x, "x") if row.x else ([], "")
