@@ -15,15 +15,8 @@ import numpy as np
 
 from emulator.constants import ROW_ORIGIN, VRAM
 from emulator.hot_code.superblocks import BANK, Superblock, SuperblockSet, address
-from emulator.kernels.sm83.cpp_instructions import (
-    ADDRESSES,
-    CONDITIONS,
-    OPERATIONS,
-    VALUES,
-    flags,
-    native_body,
-    set_result,
-)
+from emulator.kernels.sm83 import plan
+from emulator.kernels.sm83.cpp_instructions import cpp, native_body, test
 from emulator.kernels.sm83.cpp_runtime import HELPERS
 from emulator.kernels.sm83.ptx_threaded_code import always_leave
 from emulator.rom import control_rows, isa
@@ -104,7 +97,7 @@ def cut(places: Sequence[int], words: np.ndarray, plain: np.ndarray) -> list[tup
 
 
 class CppSuperblock(Superblock):
-    """Printer of a superblock as a C++ function."""
+    """Printer of a superblock as a C++ function; each instruction's own variables have its number in their names."""
 
     def begin(self, rows: Sequence[Instruction]) -> None:
         limit = f"t + {_passed(sum(row.m_cycles for row in rows[:-1]), len(rows) - 1)} >= h->limit"
@@ -118,7 +111,7 @@ class CppSuperblock(Superblock):
         self.lines += [f"}} late: {self._late}GO_TO(look)", "END\n"]
 
     def own(self, row: Instruction, word: int) -> list[str] | None:
-        """EI, DI and another ROM bank: unless more is to do, they are done here. They count as stores."""
+        """Execute EI, DI and a switch of the ROM bank unless more is to be done than that; they count as stores."""
         if row.operation in ("ei", "di"):
             now = f"(u32)((t + {_passed(self.spent + row.m_cycles, 0)}) >> 24)"
             done = f"switch_interrupts(h, {row.operation.upper()}, {now})"
@@ -132,11 +125,11 @@ class CppSuperblock(Superblock):
         return [text]
 
     def test(self, row: Instruction) -> None:
-        if "fl" in CONDITIONS[row.condition]:
+        if "fl" in plan.CONDITIONS[row.condition][0]:
             self.lines.append(self._flags())
 
     def taken(self, row: Instruction, lines: list[str]) -> None:
-        self.lines.append(f" if ({CONDITIONS[row.condition]}) {{ {' '.join(lines)} }}")
+        self.lines.append(f" if ({test(row)}) {{ {' '.join(lines)} }}")
 
     def leave(self) -> list[str]:
         return [f"{{ {self._books(self.at, self.spent, self.k)} LEAVE_TO({self.words[self.at]}u) }}"]
@@ -159,26 +152,30 @@ class CppSuperblock(Superblock):
         return [f"{{ const u32 to = {value}; {self._books(self.start, cycles, instructions)} GO_ON(to) }}"]
 
     def effects(self, row: Instruction, word: int, find: list[str]) -> list[str]:
-        lines = [*find]
+        lines = ["u32 x, y, v, k;", *find]
         access = row.access
+        size = "loose16" if access and access.size == 2 else "u8"
         if access and access.kind != "write":
-            lines.append(f"const u32 m = *({'loose16' if access.size == 2 else 'u8'}*)at;")
-        if row.destination not in ("pc", "vector"):
-            if row.operation in ("adc", "sbc", "rl", "rr", "daa") or "af" in (row.x, row.y):
-                lines.append(self._flags())
-            lines.append(self._operate(row, word))
+            lines.append(f"const u32 m = *({size}*)at;")
+        if plan.reads_flags(row):
+            lines.append(self._flags())
+        carries = ""
+        for step in [] if row.destination == "pc" else plan.steps(row):
+            text = self._constants(f"{cpp(step)};", word)
+            if step.startswith("k = ") and row.operation != "daa":
+                carries = text
+            elif step.startswith("fl = "):
+                text = self._of_this(f"{carries} {text}")
+                self.books.flags = self.books.flags + text if "fl" in step[4:] else text
+            else:
+                lines.append(text)
         if access and access.kind != "read":
-            value = f"{address(self.at) + row.length}u" if row.destination == "vector" else "v"
-            push = "sp = (sp - 2) & 0xFFFF; " if access.address == "sp-2" else ""
-            lines.append(f"{push}*({'loose16' if access.size == 2 else 'u8'}*)at = {value};")
-        if access and access.address == "sp+2":
-            lines.append("sp = (sp + 2) & 0xFFFF;")
-        if access and access.address in ("hl+", "hl-"):
-            lines.append(f"HL = (HL {access.address[2]} 1) & 0xFFFF;")
+            lines.append(f"*({size}*)at = v;")
+        lines += [self._constants(f"{cpp(step)};") for step in plan.move(row, plain=True)]
         return [self._of_this(" ".join(lines))]
 
     def outside_oam(self, pair: str) -> list[str]:
-        return [self._unless(f"({VALUES[pair].removeprefix('h->')} >> 8 != 0xFE)")]
+        return [self._unless(self._constants(f"({cpp(pair)} >> 8 != 0xFE)"))]
 
     def find(self, kind: str, row: Instruction, at: int = 0) -> list[str]:
         """Define the operand's machine address as `at`."""
@@ -193,10 +190,11 @@ class CppSuperblock(Superblock):
             test = self._unless(f"(sp - h->stack - {below} < h->stacks)")
             return [test, f"const u64 at = h->mem + sp - {ROW_ORIGIN + below};"]
         table = "reads" if access.kind == "read" else "writes"
-        place, pair = (ADDRESSES[access.address], access.address[:2]) if kind in ("pointer", "high") else (str(at), "")
-        page = f"h->{table}.c[{place} >> 13]" if kind == "pointer" else f"h->{table}.c[{at >> 13}]"
+        registers = kind in ("pointer", "high")
+        place, pair = (f"({cpp(plan.ADDRESSES[access.address])})", access.address[:2]) if registers else (str(at), "")
+        page = f"h->{table}.c[{place} >> 13]"
         if kind == "high":
-            page = f"h->{table}.c[(BC & 255) - 0x80 < 0x7F ? 8 : 7]"
+            page = f"h->{table}.c[{place} - 0xFF80 < 0x7F ? 8 : 7]"
         known, of = self.books.pages.get(pair, ("", ""))
         if known and of in (table, "writes"):  # writable memory is readable there
             return [f"const u64 at = {known} + {place};"]
@@ -232,28 +230,10 @@ class CppSuperblock(Superblock):
         """Return C++ with the names of this instruction's own variables."""
         return _OWN.sub(lambda found: f"{found[0]}{self.k}", text)
 
-    def _operate(self, row: Instruction, word: int) -> str:
-        """Return the C++ of an instruction's result, destination and flags.
-
-        The statements that compute `fl` are delayed until `fl` is read.
-        """
-        operation = OPERATIONS.get(row.operation, "v = x + y;")
-        x, y = (_constants(VALUES[name], word) for name in (row.x, row.y))
-        text = f"u32 v; const u32 x = {x}, y = {y}; "
-        fl = flags(row.flags)
-        head, _, tail = fl.partition("fl = ")
-        if row.operation == "daa":
-            text += f"u32 k; {{ {operation} }} {fl} "
-        else:
-            first, *others = [part.strip() for part in operation.split(";") if part.strip()]
-            text += f"{_constants(first, word)}; {head}"
-            if tail:
-                carries = f"const u32 {others[0]}; " if others and "k" in tail else ""
-                later = self._of_this(f"{carries}fl = {tail} ")
-                self.books.flags = (self.books.flags + later) if "fl &" in tail else later
-        if row.destination == "af":
-            self.books.flags = ""
-        return text + set_result(row).replace("h->sp", "sp")
+    def _constants(self, text: str, word: int = 0) -> str:
+        """Return the C++ of a single instruction with SP's own variable, and numbers for `word` and `next`."""
+        text = re.sub(r"\bnext\b", str(address(self.at) + isa.INSTRUCTIONS[word & 511].length), text)
+        return re.sub(r"\bword\b", f"{word}u", text).replace("h->sp", "sp")
 
 
 class NativeSuperblocks(SuperblockSet):
@@ -288,8 +268,3 @@ class NativeSuperblocks(SuperblockSet):
 def _passed(cycles: int, instructions: int) -> str:
     """Return a C++ number that adds M-cycles and instructions to `t`, which counts both."""
     return f"{(cycles << 24) + instructions}ll"
-
-
-def _constants(text: str, word: int) -> str:
-    """Return the C++ of a single instruction with the fields of `word` replaced by numbers."""
-    return re.sub(r"\bword\b", f"{word}u", text).replace("h->sp", "sp")

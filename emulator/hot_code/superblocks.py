@@ -34,7 +34,7 @@ PAIRS = ("bc", "de", "hl")
 
 @dataclasses.dataclass
 class Books:
-    """What is known, and not yet written back, behind the last printed instruction of a superblock."""
+    """Values known, and updates not yet made, behind the last printed instruction of a superblock."""
 
     stored: int | None = None
     """M-cycles from the beginning of the superblock to the end of its last store; None: no store yet."""

@@ -4,9 +4,7 @@ The machine's registers, as every function here has them:
 
     t      time << 24 | instructions executed since `run`: one addition counts both
     ip     the predecoded word of the instruction; PC = ip - h->base
-    BC DE HL A   16 and 8 bits, nothing above
-    zr     Z is set when this is zero
-    fl     H is bit 4, C bit 8, N bit 16; other bits mean nothing
+    BC DE HL A zr fl   those of sm83/plan.py
     word   the word at `ip`: row 0-8, slow fetch 9, immediate 16-31
 
 `h->limit` is the time at which the next instruction must be checked first: the deadline, or the past while
@@ -16,6 +14,7 @@ code runs that has no predecoded words (`ip` then only holds the PC).
 RARE = ("leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
 
 PRELUDE = """
+#pragma clang diagnostic ignored "-Wparentheses" // operators bind as in sm83/plan.py
 typedef unsigned char u8; typedef unsigned int u32;
 typedef unsigned long long u64; typedef long long i64;
 typedef __remove_reference_t(decltype(h)) Host; typedef __remove_reference_t(decltype(c)) Console;
@@ -52,15 +51,18 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define F_BITS ((zr == 0) << 7 | (fl >> 10 & 0x40) | (fl << 1 & 0x20) | (fl >> 4 & 0x10))
 #define SET_F(f) { zr = ~(f) & 0x80; \\
     fl = ((f) & 0x10) << 4 | ((f) & 0x20) >> 1 | ((f) & 0x40) << 10; }
-#define FIND(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
-    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
-#define FIND2(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
-    if (__builtin_expect(page == 0 || (a & 0x1FFF) == 0x1FFF, 0)) { h->address = a; else_; }
+#define FIND(pages, else_) const u64 page = h->pages.c[at >> 13]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = at; else_; }
+#define FIND2(pages, else_) const u64 page = h->pages.c[at >> 13]; \\
+    if (__builtin_expect(page == 0 || (at & 0x1FFF) == 0x1FFF, 0)) { h->address = at; else_; }
 // HRAM has a page of its own behind the others.
-#define FIND_HIGH(pages, else_) const u64 page = h->pages.c[a - 0xFF80 < 0x7F ? 8 : 7]; \\
-    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
-#define BYTE (*(u8*)(page + a))
-#define PAIR (*(loose16*)(page + a))
+#define FIND_HIGH(pages, else_) const u64 page = h->pages.c[at - 0xFF80 < 0x7F ? 8 : 7]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = at; else_; }
+#define BYTE (*(u8*)(page + at))
+#define PAIR (*(loose16*)(page + at))
+#define low(pair, v) (((pair) & 0xFF00) | (v))
+#define high(pair, v) (((pair) & 0xFF) | (v) << 8)
+#define extended(word) (u32)(signed char)((word) >> 16)
 // Code without predecoded words: `ip` says the PC, `look` fetches.
 #define OFF_WORDS(pc) { h->base = 0; h->window = ~0u; h->limit = PAST; \\
     ip = (const u32*)((u64)((pc) & 0xFFFF) << 2); }
@@ -215,7 +217,7 @@ static inline i64 count_down(u32 counts, i64 turns, u64 step, u32 step_a, u32& B
 PART(back)
     const u32 now = NOW, to = word & 0xFFFF, counts = word >> 16;
     const u64 first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
-    const u64 second = (u64)fl << 32 | zr << 8 | A;
+    const u64 second = F_BITS << 8 | A;
     i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
     if (h->close_t < end) end = h->close_t; // then VRAM reads otherwise
     const int span = (int)((u32)(end >> 24) - now), period = (int)(now - h->seen_time);
@@ -227,7 +229,7 @@ PART(back)
             t += (i64)((span - 1) / period) * period << 24;
     }
     h->seen_first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
-    h->seen_second = (u64)fl << 32 | zr << 8 | A;
+    h->seen_second = F_BITS << 8 | A;
     h->seen_pc = to;
     h->seen_time = NOW;
     h->stable_t = t + ((i64)FAR << 24);
@@ -255,49 +257,49 @@ static inline void open_vram(Host* h) {
 }
 
 PART(cold_read)
-    const u32 a = h->address, ctl = CTL, start = NOW;
-    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->reads.c[8]) {
+    const u32 at = h->address, ctl = CTL, start = NOW;
+    if (at - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->reads.c[8]) {
         const u64 page = h->reads.c[8];
         h->memory = ctl & WIDE_READ ? PAIR : BYTE;
         DISPATCH(WITH_MEMORY + (word & 511));
     }
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    bool plain = plain_bits(h, a, ctl, start, calm) & 1;
-    const bool joypad = a == 0xFF00 && !plain;
+    bool plain = plain_bits(h, at, ctl, start, calm) & 1;
+    const bool joypad = at == 0xFF00 && !plain;
     if (calm && !(ctl & WIDE))
-        plain |= joypad || ((a & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (a & 15) & 1));
-    const bool status = a == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
+        plain |= joypad || ((at & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (at & 15) & 1));
+    const bool status = at == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
         && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
     plain |= status;
-    const u8* p = (const u8*)place(h, a);
-    if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);
+    const u8* p = (const u8*)place(h, at);
+    if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, at, 0, start);
     if (status) h->stable_t = t; // that changes
-    if ((a & 0xE000) == 0x8000) open_vram(h);
+    if ((at & 0xE000) == 0x8000) open_vram(h);
     h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
     DISPATCH(WITH_MEMORY + (word & 511));
 END
 
 // The instruction is over but for its store of h->value.
 PART(cold_write)
-    const u32 a = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
-    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->writes.c[8]) {
+    const u32 at = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
+    if (at - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->writes.c[8]) {
         const u64 page = h->writes.c[8];
         if (ctl & WIDE) PAIR = h->value; else BYTE = h->value;
         NEXT;
     }
-    if ((a & 0xE000) == 0x2000 && !(ctl & WIDE) && switch_bank(h, a, h->value & 255)) {
+    if ((at & 0xE000) == 0x2000 && !(ctl & WIDE) && switch_bank(h, at, h->value & 255)) {
         if (h->window == 0x4000) { word = PC & 0xFFFF; h->window = ~0u; GO_TO(cross); }
         NEXT;
     }
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
-        && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
+    const bool picture = calm && !(ctl & WIDE) && (at & 0xFFF0) == 0xFF40
+        && (PLAIN_PICTURE >> (at & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
         && (int)(h->vram_until - start) >= LONGEST;
-    if (!picture && !(plain_bits(h, a, ctl, start, calm) >> 16 & 1))
-        ASK(ASK_WRITE, a, h->value, start);
-    if (ctl & WIDE) *(loose16*)place(h, a) = h->value;
-    else *(u8*)place(h, a) = h->value;
-    if ((a & 0xE000) == 0x8000) open_vram(h);
+    if (!picture && !(plain_bits(h, at, ctl, start, calm) >> 16 & 1))
+        ASK(ASK_WRITE, at, h->value, start);
+    if (ctl & WIDE) *(loose16*)place(h, at) = h->value;
+    else *(u8*)place(h, at) = h->value;
+    if ((at & 0xE000) == 0x8000) open_vram(h);
     NEXT;
 END
 
