@@ -30,10 +30,10 @@ by dot, if registers are written while it is drawn, else 32 pixels at a time by 
 `scanline_cpu`. `mode_timing` computes the position of the PPU, `lcd_registers` the values that the CPU reads.
 
 Inside kernels.sm83: `data_path` is the one of `uniform`; `plan` states what an instruction does, from which
-`cpp_instructions` writes the C++ of `native`, `ptx_threaded_code` the PTX of `threaded` and its code table, which names
-for each ROM byte the block of that code that executes it. Rare work is left to the service: `service_requests` defines requests and answers, `service` answers
-any, `service_quick` the two commonest, `service_inline` those that need no request; `idle_loops_stat` and
-`idle_loops_ram` skip turns of waiting loops.
+`cpp_instructions` writes the C++ of `native`, `ptx_threaded_code` the PTX of `threaded` and its code table, which
+names for each ROM byte the block of that code that executes it. Rare work is left to the service:
+`service_requests` defines requests and answers, `service` answers any, `service_quick` the two commonest,
+`service_inline` those that need no request; `idle_loops_stat` and `idle_loops_ram` skip turns of waiting loops.
 
 Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
 executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `superblocks` makes blocks of

@@ -1,8 +1,8 @@
 """Steps of each instruction of the datasheet (emulator/rom/isa.py): its effects on registers, stated once for all code.
 
 A step is an assignment such as `v = x + y`. `cpp_instructions` prints them as C++, `ptx_instructions` as PTX; a
-superblock (hot_code/superblocks.py) consists of the same steps. Operators bind as in C and in Python, where these differ
-parentheses stand; a comparison is 1 or 0. Names:
+superblock (hot_code/superblocks.py) consists of the same steps. Operators bind as in C and in Python; where these
+differ, parentheses stand; a comparison is 1 or 0. Names:
 
     bc de hl sp a  16 and 8 bits, nothing above
     zr       Z is set when this is zero
