@@ -248,7 +248,7 @@ class NativeSuperblocks(SuperblockSet):
         parts = {part[0]: part for places in pieces for part in cut(places, words, plain)}
         return super().add_rom(words, list(parts.values()))
 
-    def source(self, constants: Mapping[str, int]) -> str:
+    def source(self, constants: Mapping[str, int | str]) -> str:
         """Return the C++ body of a native function that writes the superblocks' addresses, by number, to `out`.
 
         `constants`: as of `cpp_instructions.source`.

@@ -52,7 +52,8 @@ def _finish(row: Instruction) -> str:
         parts += [f"{cpp(step)};" for step in plan.move(row)]
         off = f"OFF_WORDS({target}); " if row.destination == "vector" else ""
         find = _finder(access)
-        parts.append(f"{{ {find}(writes, {{ h->value = v; {off}GO_TO(cold_write); }})")
+        high = find == "FIND_HIGH"
+        parts.append(f"{{ {find}(writes, {{ h->value = v; {off}GO_TO({'write_io' if high else 'cold_write'}); }})")
         parts.append("PAIR = v; }" if access.size == 2 else "BYTE = v; }")
     if row.operation in ("ei", "di", "reti"):
         parts.append(f"h->stable_t = t; if (switch_interrupts(h, {row.operation.upper()}, NOW))")
@@ -103,7 +104,8 @@ def _read(row: Instruction) -> str:
     assert access is not None
     find = _finder(access)
     load = "PAIR" if access.size == 2 else "BYTE"
-    return f"const u32 at = {cpp(ADDRESSES[access.address])}; u32 m; {{ {find}(reads, GO_TO(cold_read)) m = {load}; }}"
+    rare = "read_io" if find == "FIND_HIGH" else "cold_read"
+    return f"const u32 at = {cpp(ADDRESSES[access.address])}; u32 m; {{ {find}(reads, GO_TO({rare})) m = {load}; }}"
 
 
 def _name(row: Instruction) -> str:
@@ -137,7 +139,7 @@ def _table() -> str:
     return f"static const void* const TABLE[] = {{ {entries} }};\n"
 
 
-def _names(constants: Mapping[str, int]) -> dict[str, int]:
+def _names(constants: Mapping[str, int | str]) -> dict[str, int]:
     """Return the constants that the C++ text uses by name; `constants` come from executors/native.py."""
     names = dict(constants) | {
         "WITH_MEMORY": WITH_MEMORY,
@@ -155,7 +157,7 @@ def _names(constants: Mapping[str, int]) -> dict[str, int]:
     return names | {f"AT_{name}": PARTS_AT + i for i, name in enumerate(RARE)}
 
 
-def native_body(constants: Mapping[str, int], text: str) -> str:
+def native_body(constants: Mapping[str, int | str], text: str) -> str:
     """Return `text` as the body of a native function for CPUs, with its named constants defined."""
     defines = "".join(f"#define {name} {value}\n" for name, value in _names(constants).items())
     text = defines + PRELUDE + text
@@ -163,7 +165,7 @@ def native_body(constants: Mapping[str, int], text: str) -> str:
     return f"#if defined(__CUDA_ARCH__)\nreturn 0;\n#else\n{text}#endif\n"
 
 
-def source(constants: Mapping[str, int]) -> str:
+def source(constants: Mapping[str, int | str]) -> str:
     """Return the C++ body of the native function `run` (executors/native.py)."""
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
     closing, entry = ENTRY.split("\n", 2)[1:]

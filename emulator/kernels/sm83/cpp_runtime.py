@@ -11,7 +11,21 @@ The machine's registers, as every function here has them:
 code runs that has no predecoded words (`ip` then only holds the PC).
 """
 
-RARE = ("leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
+RARE = (
+    "leave",
+    "look",
+    "fetch",
+    "cross",
+    "back",
+    "cold_read",
+    "cold_write",
+    "cold_pair",
+    "cold_control",
+    "read_io",
+    "write_io",
+    "read_status",
+    "write_buttons",
+)
 
 PRELUDE = """
 #pragma clang diagnostic ignored "-Wparentheses" // operators bind as in sm83/plan.py
@@ -79,9 +93,9 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
         JUMP(((next) + (offset)) & 0xFFFF, next); \\
     ip += (int)(offset); NEXT; }
 #define REQUESTED (*(u8*)(h->mem + 0x7F0F) & *(u8*)(h->mem + 0x7FFF) & 0x1F)
-#define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
-    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
-    h->asked = (what); GO_TO(leave); }
+#define REQUEST(a, value, start) { loose32* asked = (loose32*)h->scratch; \\
+    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); }
+#define ASK(what, a, value, start) { REQUEST(a, value, start) h->asked = (what); GO_TO(leave); }
 #define ROW (((const u32*)h->control) + (word & 511) * ROW_WORDS)
 // Control bits of an instruction that comes to its access: its condition holds.
 #define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
@@ -263,17 +277,10 @@ PART(cold_read)
         h->memory = ctl & WIDE_READ ? PAIR : BYTE;
         DISPATCH(WITH_MEMORY + (word & 511));
     }
+    if (at - 0xFF00 < 0x80 && !(ctl & WIDE)) GO_TO(read_io);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    bool plain = plain_bits(h, at, ctl, start, calm) & 1;
-    const bool joypad = at == 0xFF00 && !plain;
-    if (calm && !(ctl & WIDE))
-        plain |= joypad || ((at & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (at & 15) & 1));
-    const bool status = at == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
-        && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
-    plain |= status;
+    if (!(plain_bits(h, at, ctl, start, calm) & 1)) ASK(ASK_READ, at, 0, start);
     const u8* p = (const u8*)place(h, at);
-    if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, at, 0, start);
-    if (status) h->stable_t = t; // that changes
     if ((at & 0xE000) == 0x8000) open_vram(h);
     h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
     DISPATCH(WITH_MEMORY + (word & 511));
@@ -291,16 +298,78 @@ PART(cold_write)
         if (h->window == 0x4000) { word = PC & 0xFFFF; h->window = ~0u; GO_TO(cross); }
         NEXT;
     }
+    if (at - 0xFF00 < 0x80 && !(ctl & WIDE)) GO_TO(write_io);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    const bool picture = calm && !(ctl & WIDE) && (at & 0xFFF0) == 0xFF40
-        && (PLAIN_PICTURE >> (at & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
-        && (int)(h->vram_until - start) >= LONGEST;
-    if (!picture && !(plain_bits(h, at, ctl, start, calm) >> 16 & 1))
-        ASK(ASK_WRITE, at, h->value, start);
+    if (!(plain_bits(h, at, ctl, start, calm) >> 16 & 1)) ASK(ASK_WRITE, at, h->value, start);
     if (ctl & WIDE) *(loose16*)place(h, at) = h->value;
     else *(u8*)place(h, at) = h->value;
     if ((at & 0xE000) == 0x8000) open_vram(h);
     NEXT;
+END
+
+// A byte of FF00-FF7F is read. For many registers that is the byte in memory while no event is due.
+PART(read_io)
+    const u32 at = h->address, start = NOW;
+    const u8 byte = *(const u8*)(h->mem + at - 0x8000);
+    bool plain = CONSOLE->fast & 0x80; // flat
+    if (!plain && (int)(CONSOLE->deadline - start) >= LONGEST) {
+        plain = at & 0xF0 ? (at & 0xF0) == 0x40 && PLAIN_IO >> (at & 15) & 1 : at == 0xFF00 && byte & SETTLED;
+        if (at == 0xFF41) {
+            plain = CONSOLE->fast & STATUS_PLAIN && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
+            if (!plain) GO_TO(read_status);
+            h->stable_t = t; // that changes
+        }
+    }
+    if (!plain) ASK(ASK_READ, at, 0, start);
+    h->memory = byte;
+    DISPATCH(WITH_MEMORY + (word & 511));
+END
+
+// A byte is written to FF00-FF7F, as in `cold_write`.
+PART(write_io)
+    const u32 at = h->address, start = NOW - (ROW[7] >> 24 & 127);
+    const bool flat = CONSOLE->fast & 0x80;
+    if (at == 0xFF00 && !flat) GO_TO(write_buttons);
+    const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
+    const bool picture = calm && (at & 0xF0) == 0x40 && (PLAIN_PICTURE >> (at & 15) & 1)
+        && CONSOLE->fast & PICTURE_PLAIN && (int)(h->vram_until - start) >= LONGEST;
+    if (!picture && !flat) ASK(ASK_WRITE, at, h->value, start);
+    *(u8*)(h->mem + at - 0x8000) = h->value;
+    NEXT;
+END
+
+// Parts with calls are functions of their own: each saves its registers as it begins.
+
+// A read of STAT that has a short answer, for which nothing has to be put away.
+PART(read_status)
+    Console* c = CONSOLE;
+    loose32* mailbox = (loose32*)h->scratch;
+    REQUEST(h->address, 0, NOW)
+    mailbox[WORD_AT / 4] = word;
+    c->pc = PC & 0xFFFF;
+    c->now = NOW;
+    c->hi = HL | F_BITS << 16 | A << 24;
+    c->stable = (u32)(h->stable_t >> 24);
+    const u32 answer = ANSWER_QUICKLY(c, h->mem, h->scratch, h->words, ASK_READ, h->idle_skip);
+    if (answer != (HAS_WORD | HAS_MEMORY)) { h->asked = ASK_READ; GO_TO(leave); }
+    t = ((i64)(int)c->now << 24) | (t & 0xFFFFFF);
+    A = c->hi >> 24;
+    SET_F(c->hi >> 16);
+    h->stable_t = (i64)(int)c->stable << 24;
+    h->vram_until = mailbox[WINDOW_AT / 4];
+    h->memory = mailbox[MEMORY_AT / 4];
+    close_vram(h);
+    if (h->limit != PAST) h->limit = h->soon;
+    DISPATCH(WITH_MEMORY + (word & 511));
+END
+
+// A write to P1.
+PART(write_buttons)
+    const u32 ctl = CTL, written = NOW - (ROW[7] >> 24 & 127) + (ctl >> WRITE_CYCLE_SHIFT & 7) - 1;
+    if ((int)(written - CONSOLE->deadline) >= 0) ASK(ASK_WRITE, h->address, h->value, NOW - (ROW[7] >> 24 & 127));
+    if (!SELECT_BUTTONS(CONSOLE, h->mem, h->value & 255, written)) NEXT;
+    CONSOLE->deadline = NOW; // an interrupt is requested
+    GO_TO(leave);
 END
 
 PART(cold_pair) ASK(ASK_OAM_BUG, h->address, 0, NOW); END
