@@ -23,6 +23,7 @@ Executor = Literal["uniform", "native", "threaded"]
 EXECUTORS = ("uniform", "native", "threaded")
 
 
+@functools.cache  # a launch of one console would take a tenth of its time to look it up
 def kernels_of(executor: Executor, is_cuda: bool = True) -> Any:
     """Return the module of an executor's kernels: `uniform_cpu` for `uniform` on a CPU.
 

@@ -21,23 +21,29 @@ TEXT = """
 typedef unsigned char u8; typedef unsigned int u32; typedef unsigned long long u64;
 typedef u64 __attribute__((aligned(1), may_alias)) loose64;
 typedef u32 __attribute__((aligned(1), may_alias)) loose32;
+typedef unsigned short u16;
+typedef u16 __attribute__((aligned(1), may_alias)) loose16;
+typedef u8 v32 __attribute__((vector_size(32)));
+typedef v32 __attribute__((aligned(1), may_alias)) loose_v32;
+typedef u16 loose_words __attribute__((vector_size(64), aligned(2), may_alias));
 typedef u32 v4 __attribute__((vector_size(16)));
 typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
 struct Line {
     // 64 pixels of a layer or a picture, leftmost pixel in the top bit
     u64 low[3], high[3];
 
-    // `count` tiles of a row of a tile map, from `column` on: a byte of each plane for each tile.
-    static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, int count,
-                      u8* low, u8* high) {
-        const u8* map = vram + map_row;
+    // 24 tiles of a row of a tile map, from `column` on: a byte of each plane for each tile, and 8 zeros.
+    static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, u8* low, u8* high) {
+        const v32 row = *(const loose_v32*)(vram + map_row) ^ (u8)(unsigned_ ? 0 : 0x80); // from 9000 on, or before it
+        u8 map[64];
+        *(loose_v32*)map = row;
+        *(loose_v32*)(map + 32) = row;
         const u8* data = vram + (unsigned_ ? 0 : 0x800) + (y & 7) * 2;
-        const u32 flip = unsigned_ ? 0 : 0x80; // tiles from 9000 on, or before it
-        for (int i = 0; i < count; i++) {
-            const u8* tile = data + ((map[(column + i) & 31] ^ flip) << 4);
-            low[i] = tile[0];
-            high[i] = tile[1];
-        }
+        u16 pairs[32] = {};
+        for (int i = 0; i < 24; i++) pairs[i] = *(const loose16*)(data + (map[column + i] << 4));
+        const loose_words both = *(const loose_words*)pairs;
+        *(loose_v32*)low = __builtin_convertvector(both, v32);
+        *(loose_v32*)high = __builtin_convertvector(both >> 8, v32);
     }
     static u64 pixels(const u8* bytes) { return __builtin_bswap64(*(const loose64*)bytes); }
 
@@ -104,7 +110,9 @@ struct Objects : Line {
         int count = 0;
         if (!(any[0] | any[1] | any[2] | any[3])) return 0;
         for (u32 i = 0; i < 40 && count < 10; i++) {
-            if (!meets[i >> 2][i & 3]) continue;
+            const v4 four = meets[i >> 2];
+            if (!(four[0] | four[1] | four[2] | four[3])) i |= 3; // none of these
+            if (!four[i & 3]) continue;
             const u32 key = oam[4 * i + 1] << 8 | i;
             int j = count++;
             for (; j > 0 && found[j - 1] > key; j--) found[j] = found[j - 1];
@@ -119,19 +127,18 @@ const u8* const objects = (const u8*)oam;
 const u32 lcdc = lower & 255, scx = lower >> 16 & 255, bgp = lower >> 24;
 Line b = {};
 if (lcdc & BG_ENABLE) {
-    u8 l[32] = {}, h[32] = {};
+    u8 l[56], h[56];
     if (window_left > 0) {
         const u32 y = (line + (lower >> 8)) & 255;
         const u32 row = (lcdc & BG_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
-        Line::tiles(tiles, row, scx >> 3, lcdc & TILE_DATA, y, 21, l, h);
+        Line::tiles(tiles, row, scx >> 3, lcdc & TILE_DATA, y, l, h);
         b.take(l, h, scx & 7);
     }
     if (window_left < 160) {
         const u32 y = window_y & 255;
         const u32 row = (lcdc & WINDOW_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
         const int first = (window_left + 8) >> 3; // a byte before the screen
-        Line::tiles(tiles, row, 0, lcdc & TILE_DATA, y, 21 - (first ? first - 1 : 0), l + first,
-                    h + first);
+        Line::tiles(tiles, row, 0, lcdc & TILE_DATA, y, l + first, h + first);
         b.cover(l, h, window_left);
     }
 }
