@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from emulator.constants import ROW_ORIGIN, VRAM
-from emulator.hot_code.superblocks import BANK, Superblock, SuperblockSet, address
+from emulator.hot_code.superblocks import BANK, Superblock, SuperblockSet, address, on_stack
 from emulator.kernels.sm83 import plan
 from emulator.kernels.sm83.cpp_instructions import cpp, native_body, test
 from emulator.kernels.sm83.cpp_runtime import HELPERS
@@ -39,10 +39,6 @@ _OTHER = np.array(
         for row in isa.INSTRUCTIONS
     ]
 )
-_SEES_SP = [
-    "sp" in (row.x, row.y, row.destination) or (row.access and row.access.address.startswith("sp"))
-    for row in isa.INSTRUCTIONS
-]
 _STORES = [
     row.access is not None and row.access.kind == "write" and row.access.address in ("bc", "de", "hl", "hl+", "hl-")
     for row in isa.INSTRUCTIONS
@@ -102,9 +98,8 @@ class CppSuperblock(Superblock):
     def begin(self, rows: Sequence[Instruction]) -> None:
         limit = f"t + {_passed(sum(row.m_cycles for row in rows[:-1]), len(rows) - 1)} >= h->limit"
         self.lines = [f"PART({self.label})", f"top: if (__builtin_expect({limit}, 0)) goto late; {{"]
-        self._sees_sp = any(_SEES_SP[row.opcode] for row in rows)
         self._late = "" if len(rows) == 1 else f"if (t < h->limit) LEAVE_TO({self.words[self.start]}u) "
-        if self._sees_sp:
+        if any("sp" in (row.x, row.y, row.destination) or on_stack(row) for row in rows):
             self.lines.append("u32 sp = h->sp;")
 
     def end(self) -> None:
@@ -208,7 +203,7 @@ class CppSuperblock(Superblock):
     def _books(self, at: int, cycles: int, instructions: int) -> str:
         """Return the C++ that stores `fl`, SP, `stable_t`, time, count and `ip` before an exit to ROM offset `at`."""
         text = self.books.flags
-        if self._sees_sp:
+        if self.books.moved_sp:
             text += " h->sp = sp;"
         if self.books.stored is not None:
             text += f" h->stable_t = t + {_passed(self.books.stored, 0)};"

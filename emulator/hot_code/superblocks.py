@@ -44,6 +44,8 @@ class Books:
     """
     pages: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     """For a pair known to point into a page: the variable with its address, and `reads` or `writes`. In C++ only."""
+    moved_sp: bool = False
+    """Whether SP may have changed."""
     flags: str = ""
     """Statements that compute `fl`, not printed since nothing has read it. In C++ only: PTX has them at once."""
 
@@ -110,6 +112,7 @@ class Superblock(ABC):
         if row.access and row.access.address in ("hl+", "hl-"):
             changed.add("hl")
         self.books.pages = {pair: page for pair, page in self.books.pages.items() if pair not in changed}
+        self.books.moved_sp |= row.destination == "sp" or on_stack(row)
         lines = self.effects(row, word, find)
         if row.access and row.access.kind in ("write", "modify"):
             self.books.stored = self.spent + row.m_cycles + row.taken_extra
@@ -121,7 +124,7 @@ class Superblock(ABC):
 
     def _find(self, access: Access, row: Instruction, word: int) -> list[str]:
         """Return the lines that find the memory operand, or leave if it is not plain memory."""
-        if access.address in ("sp-2", "sp+2"):
+        if on_stack(row):
             return self.find("stack", row)
         if access.address == "ff00+c":
             return self.find("high", row)
@@ -231,6 +234,11 @@ class SuperblockSet:
         for i, places in enumerate(chosen):
             self.written.append(self.writer(f"SB{before + i}", words, numbers).write(places))
         return numbers
+
+
+def on_stack(row: Instruction) -> bool:
+    """Return whether an instruction pushes or pops."""
+    return row.access is not None and row.access.address in ("sp-2", "sp+2")
 
 
 def address(place: int) -> int:

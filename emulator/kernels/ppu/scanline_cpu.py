@@ -1,8 +1,8 @@
 """Line without writes during mode 3 on a CPU core: `scanline.draw_plain` as C++ text.
 
 The bytes of a row of tiles lie beside each other, as in a packed line, so a line is copied byte by byte,
-shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette: six operations for each
-bit plane of 64 pixels.
+shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette: six operations for a bit
+plane.
 """
 
 import warp as wp
@@ -27,10 +27,11 @@ typedef u8 v32 __attribute__((vector_size(32)));
 typedef v32 __attribute__((aligned(1), may_alias)) loose_v32;
 typedef u16 loose_words __attribute__((vector_size(64), aligned(2), may_alias));
 typedef u32 v4 __attribute__((vector_size(16)));
+typedef u64 w4 __attribute__((vector_size(32)));
 typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
 struct Line {
-    // 64 pixels of a layer or a picture, leftmost pixel in the top bit
-    u64 low[3], high[3];
+    // 64 pixels of a layer or a picture, leftmost pixel in the top bit; the last of four is of no use
+    w4 low, high;
 
     // 24 tiles of a row of a tile map, from `column` on: a byte of each plane for each tile, and 8 zeros.
     static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, u8* low, u8* high) {
@@ -69,16 +70,9 @@ struct Line {
             high[k] = (high[k] & ~mask) | (b & mask);
         }
     }
-    // Bit `bit` of the shades that a palette gives to the colours of pixels 64 * k and on.
-    u64 shade(int k, u32 palette, int bit) const {
-        const u64 c0 = -(u64)(palette >> bit & 1), c1 = -(u64)(palette >> (2 + bit) & 1);
-        const u64 c2 = -(u64)(palette >> (4 + bit) & 1), c3 = -(u64)(palette >> (6 + bit) & 1);
-        const u64 l = low[k], h = high[k];
-        return c0 ^ (l & (c0 ^ c1)) ^ (h & (c0 ^ c2)) ^ (l & h & (c0 ^ c1 ^ c2 ^ c3));
-    }
 };
 struct Objects : Line {
-    u64 behind[3], palette[3]; // pixels that colours 1 to 3 of the background cover; of OBP1
+    w4 behind, palette; // pixels that colours 1 to 3 of the background cover; of OBP1
 
     void add(int k, u64 l, u64 h, u32 flags) {
         const u64 free = ~(low[k] | high[k]);
@@ -101,18 +95,16 @@ struct Objects : Line {
     }
     // The line's objects, at most ten, in drawing order: `x << 8 | index`. How many there are.
     static int find(const u8* oam, u32 line, u32 height, u32* found) {
-        v4 meets[10], any = {0, 0, 0, 0};
+        v4 meets[2] = {};
         for (int i = 0; i < 10; i++) {
             const v4 top = line + 16 - (((const loose_v4*)oam)[i] & 255);
-            meets[i] = (v4)(top < height);
-            any |= meets[i];
+            meets[i >> 3] |= (v4)(top < height) & ((v4){1, 2, 4, 8} << (i & 7) * 4);
         }
+        u64 bits = 0;
+        for (int k = 0; k < 4; k++) bits |= (u64)meets[1][k] << 32 | meets[0][k];
         int count = 0;
-        if (!(any[0] | any[1] | any[2] | any[3])) return 0;
-        for (u32 i = 0; i < 40 && count < 10; i++) {
-            const v4 four = meets[i >> 2];
-            if (!(four[0] | four[1] | four[2] | four[3])) i |= 3; // none of these
-            if (!four[i & 3]) continue;
+        for (; bits && count < 10; bits &= bits - 1) {
+            const u32 i = __builtin_ctzll(bits);
             const u32 key = oam[4 * i + 1] << 8 | i;
             int j = count++;
             for (; j > 0 && found[j - 1] > key; j--) found[j] = found[j - 1];
@@ -151,19 +143,27 @@ for (int i = 0; i < count; i++)
     if (found[i] >> 8 && found[i] >> 8 < 168)
         o.draw(tiles, objects + 4 * (found[i] & 255), line, lcdc & OBJ_SIZE ? 15 : 7);
 u8* const to = (u8*)dest;
-for (int k = 0; k < 3; k++) {
-    u64 low = b.shade(k, bgp, 0), high = b.shade(k, bgp, 1);
-    const u64 shown = (o.low[k] | o.high[k]) & ~(o.behind[k] & (b.low[k] | b.high[k]));
-    if (shown) {
-        const u64 first = shown & ~o.palette[k], second = shown & o.palette[k];
-        const u32 obp0 = upper & 255, obp1 = upper >> 8 & 255;
-        low = (low & ~shown) | (o.shade(k, obp0, 0) & first) | (o.shade(k, obp1, 0) & second);
-        high = (high & ~shown) | (o.shade(k, obp0, 1) & first) | (o.shade(k, obp1, 1) & second);
-    }
-    low = __builtin_bswap64(low); high = __builtin_bswap64(high);
-    if (k < 2) { *(loose64*)(to + 8 * k) = low; *(loose64*)(to + 20 + 8 * k) = high; }
-    else { *(loose32*)(to + 16) = (u32)low; *(loose32*)(to + 36) = (u32)high; }
+// Bit `bit` of the shades that a palette gives to the colours of a line.
+#define ONES(bits, of) (-(u64)((bits) >> (of) & 1))
+#define SHADE(line, p, bit) (ONES(p, bit) ^ (line.low & (ONES(p, bit) ^ ONES(p, bit + 2))) \\
+    ^ (line.high & (ONES(p, bit) ^ ONES(p, bit + 4))) \\
+    ^ (line.low & line.high & (ONES(p, bit) ^ ONES(p, bit + 2) ^ ONES(p, bit + 4) ^ ONES(p, bit + 6))))
+w4 low = SHADE(b, bgp, 0), high = SHADE(b, bgp, 1);
+if (count) {
+    const w4 shown = (o.low | o.high) & ~(o.behind & (b.low | b.high));
+    const w4 first = shown & ~o.palette, second = shown & o.palette;
+    const u32 obp0 = upper & 255, obp1 = upper >> 8 & 255;
+    low = (low & ~shown) | (SHADE(o, obp0, 0) & first) | (SHADE(o, obp1, 0) & second);
+    high = (high & ~shown) | (SHADE(o, obp0, 1) & first) | (SHADE(o, obp1, 1) & second);
 }
+for (int k = 0; k < 2; k++) {
+    *(loose64*)(to + 8 * k) = __builtin_bswap64(low[k]);
+    *(loose64*)(to + 20 + 8 * k) = __builtin_bswap64(high[k]);
+}
+*(loose32*)(to + 16) = (u32)__builtin_bswap64(low[2]);
+*(loose32*)(to + 36) = (u32)__builtin_bswap64(high[2]);
+#undef ONES
+#undef SHADE
 """
 
 BITS = {
