@@ -25,6 +25,7 @@ RARE = (
     "write_io",
     "read_status",
     "write_buttons",
+    "write_register",
 )
 
 PRELUDE = """
@@ -333,7 +334,7 @@ PART(write_io)
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
     const bool picture = calm && (at & 0xF0) == 0x40 && (PLAIN_PICTURE >> (at & 15) & 1)
         && CONSOLE->fast & PICTURE_PLAIN && (int)(h->vram_until - start) >= LONGEST;
-    if (!picture && !flat) ASK(ASK_WRITE, at, h->value, start);
+    if (!picture && !flat) GO_TO(write_register);
     *(u8*)(h->mem + at - 0x8000) = h->value;
     NEXT;
 END
@@ -370,6 +371,28 @@ PART(write_buttons)
     if (!SELECT_BUTTONS(CONSOLE, h->mem, h->value & 255, written)) NEXT;
     CONSOLE->deadline = NOW; // an interrupt is requested
     GO_TO(leave);
+END
+
+// A register is written, and what follows from that is done.
+PART(write_register)
+    Console* c = CONSOLE;
+    const u32 at = h->address, ctl = CTL, start = NOW - (ROW[7] >> 24 & 127);
+    const bool here = (at < 0xFF80 || at == 0xFFFF) && at != 0xFF46; // an OAM DMA may be waited for
+    if (!here || (int)(start + (ctl >> WRITE_CYCLE_SHIFT & 7) - 1 - c->deadline) >= 0)
+        ASK(ASK_WRITE, at, h->value, start);
+    c->now = NOW;
+    ANSWER_WRITE(c, h->mem, h->rom, at, h->value, ctl, start, h->idle_skip);
+    const bool looks = at - 0xFF3F < 7, busy = c->ppu_drafting | c->ppu_finished | c->dma_state; // as `attend`
+    if (busy || looks) {
+        h->vram_until = busy ? NOW : VRAM_WINDOW(c, h->mem, NOW, 0);
+        ((loose32*)h->scratch)[WINDOW_AT / 4] = h->vram_until;
+    }
+    if (c->fast >> 31 || (c->fast & MAP) != h->fast) GO_TO(leave);
+    h->deadline_t = (i64)(int)c->deadline << 24;
+    if (h->deadline_t < h->due) h->due = h->deadline_t;
+    close_vram(h);
+    if (h->limit != PAST) h->limit = h->soon;
+    NEXT;
 END
 
 PART(cold_pair) ASK(ASK_OAM_BUG, h->address, 0, NOW); END
