@@ -20,7 +20,7 @@ from emulator.kernels.sm83.cpp_instructions import source
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.sm83.ptx_instructions import ALWAYS_SLOW
 from emulator.kernels.sm83.ptx_operand_pages import MUST_BE_PLAIN
-from emulator.kernels.sm83.service import answer_write, attend
+from emulator.kernels.sm83.service import answer_read, answer_write, attend
 from emulator.kernels.sm83.service_inline import LONGEST, PLAIN_IO, PLAIN_PICTURE
 from emulator.kernels.sm83.service_quick import answer_quickly
 from emulator.kernels.sm83.service_requests import (
@@ -32,7 +32,6 @@ from emulator.kernels.sm83.service_requests import (
     CONTROL_AT,
     DONE,
     HAS_MEMORY,
-    HAS_WORD,
     MEMORY_AT,
     NO_ANSWER,
     SEEN,
@@ -117,8 +116,9 @@ CONSTANTS = {
     "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
     "STATUS_MARGIN": STATUS_MARGIN, "MBC1": MBC1, "MBC3": MBC3, "MBC5": MBC5,
     "SELECT_BUTTONS": joypad_select.native_func, "ANSWER_QUICKLY": answer_quickly.native_func,
-    "ANSWER_WRITE": answer_write.native_func, "VRAM_WINDOW": ppu_vram_window.native_func,
-    "HAS_WORD": HAS_WORD, "FLAT": FLAT, "WINDOW_AT": WINDOW_AT,
+    "ANSWER_READ": answer_read.native_func, "ANSWER_WRITE": answer_write.native_func,
+    "NO_ANSWER": int(NO_ANSWER), "VRAM_WINDOW": ppu_vram_window.native_func,
+    "FLAT": FLAT, "WINDOW_AT": WINDOW_AT,
     "WRITE_CYCLE_SHIFT": control_rows.WRITE_CYCLE_SHIFT,
     "ALWAYS_SLOW": ALWAYS_SLOW, "MUST_BE_PLAIN": MUST_BE_PLAIN, "COPY_TABLE": COPY_TABLE,
 }  # fmt: skip

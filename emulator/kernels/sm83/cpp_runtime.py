@@ -23,7 +23,7 @@ RARE = (
     "cold_control",
     "read_io",
     "write_io",
-    "read_status",
+    "read_register",
     "write_buttons",
     "write_register",
 )
@@ -312,16 +312,15 @@ END
 PART(read_io)
     const u32 at = h->address, start = NOW;
     const u8 byte = *(const u8*)(h->mem + at - 0x8000);
-    bool plain = CONSOLE->fast & 0x80; // flat
-    if (!plain && (int)(CONSOLE->deadline - start) >= LONGEST) {
-        plain = at & 0xF0 ? (at & 0xF0) == 0x40 && PLAIN_IO >> (at & 15) & 1 : at == 0xFF00 && byte & SETTLED;
+    if (!(CONSOLE->fast & 0x80)) { // not flat
+        if ((int)(CONSOLE->deadline - start) < LONGEST || at > 0xFF7F) ASK(ASK_READ, at, 0, start);
+        bool plain = at & 0xF0 ? (at & 0xF0) == 0x40 && PLAIN_IO >> (at & 15) & 1 : at == 0xFF00 && byte & SETTLED;
         if (at == 0xFF41) {
             plain = CONSOLE->fast & STATUS_PLAIN && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
-            if (!plain) GO_TO(read_status);
-            h->stable_t = t; // that changes
+            if (plain) h->stable_t = t; // that changes
         }
+        if (!plain) GO_TO(read_register);
     }
-    if (!plain) ASK(ASK_READ, at, 0, start);
     h->memory = byte;
     DISPATCH(WITH_MEMORY + (word & 511));
 END
@@ -341,18 +340,25 @@ END
 
 // Parts with calls are functions of their own: each saves its registers as it begins.
 
-// A read of STAT that has a short answer, for which nothing has to be put away.
-PART(read_status)
+// A register is read, and turns of a loop that waits for its value are skipped.
+PART(read_register)
     Console* c = CONSOLE;
     loose32* mailbox = (loose32*)h->scratch;
-    REQUEST(h->address, 0, NOW)
+    const u32 at = h->address;
+    REQUEST(at, 0, NOW)
     mailbox[WORD_AT / 4] = word;
     c->pc = PC & 0xFFFF;
     c->now = NOW;
     c->hi = HL | F_BITS << 16 | A << 24;
-    c->stable = (u32)(h->stable_t >> 24);
-    const u32 answer = ANSWER_QUICKLY(c, h->mem, h->scratch, h->words, ASK_READ, h->idle_skip);
-    if (answer != (HAS_WORD | HAS_MEMORY)) { h->asked = ASK_READ; GO_TO(leave); }
+    const u32 stable = c->stable = (u32)(h->stable_t >> 24);
+    if (at != 0xFF41 || ANSWER_QUICKLY(c, h->mem, h->scratch, h->words, ASK_READ, h->idle_skip) == NO_ANSWER) {
+        const bool looks = ANSWER_READ(c, h->mem, h->rom, h->scratch, stable, h->idle_skip);
+        if (c->ppu_drafting | c->ppu_finished | c->dma_state) mailbox[WINDOW_AT / 4] = c->now; // as `attend`
+        else if (looks) {
+            const u32 value = at == 0xFF41 ? mailbox[MEMORY_AT / 4] : 0;
+            mailbox[WINDOW_AT / 4] = VRAM_WINDOW(c, h->mem, c->now + 3, value);
+        }
+    }
     t = ((i64)(int)c->now << 24) | (t & 0xFFFFFF);
     A = c->hi >> 24;
     SET_F(c->hi >> 16);
