@@ -16,6 +16,7 @@ from emulator.constants import (
     LCDC_WINDOW_MAP,
 )
 from emulator.kernels.intrinsics import Q, U
+from emulator.kernels.ppu.mode_timing import ON_LINE
 
 TEXT = """
 typedef unsigned char u8; typedef unsigned int u32; typedef unsigned long long u64;
@@ -26,9 +27,7 @@ typedef u16 __attribute__((aligned(1), may_alias)) loose16;
 typedef u8 v32 __attribute__((vector_size(32)));
 typedef v32 __attribute__((aligned(1), may_alias)) loose_v32;
 typedef u16 loose_words __attribute__((vector_size(64), aligned(2), may_alias));
-typedef u32 v4 __attribute__((vector_size(16)));
 typedef u64 w4 __attribute__((vector_size(32)));
-typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
 struct Line {
     // 64 pixels of a layer or a picture, leftmost pixel in the top bit; the last of four is of no use
     w4 low, high;
@@ -93,15 +92,12 @@ struct Objects : Line {
         add(k, (u64)l << 56 >> by, (u64)h << 56 >> by, flags);
         if (by > 56 && k < 2) add(k + 1, (u64)l << (120 - by), (u64)h << (120 - by), flags);
     }
+    static u64 on_line(u64 oam, u32 line, u32 height) {
+ON_LINE
+    }
     // The line's objects, at most ten, in drawing order: `x << 8 | index`. How many there are.
     static int find(const u8* oam, u32 line, u32 height, u32* found) {
-        v4 meets[2] = {};
-        for (int i = 0; i < 10; i++) {
-            const v4 top = line + 16 - (((const loose_v4*)oam)[i] & 255);
-            meets[i >> 3] |= (v4)(top < height) & ((v4){1, 2, 4, 8} << (i & 7) * 4);
-        }
-        u64 bits = 0;
-        for (int k = 0; k < 4; k++) bits |= (u64)meets[1][k] << 32 | meets[0][k];
+        u64 bits = on_line((u64)oam, line, height);
         int count = 0;
         for (; bits && count < 10; bits &= bits - 1) {
             const u32 i = __builtin_ctzll(bits);
@@ -178,7 +174,7 @@ DEFINED = "".join(f"#define {name} {bit}\n" for name, bit in BITS.items())
 FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
 
 
-@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
+@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT.replace('ON_LINE', ON_LINE)}{FORGOTTEN}#endif\n")
 def draw_natively(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
     """Draw one line to the 40 bytes at `dest` by C++; do nothing on a GPU.
 
