@@ -99,30 +99,30 @@ def find_anywhere(row: Instruction, leave: str) -> list[str]:
     """Return PTX that puts the operand's machine address into `pr`, or jumps to `leave` if it is not plain memory."""
     access = row.access
     assert access is not None
-    lines, ad = ptx(f"t3 = {plan.ADDRESSES[access.address]}"), "t3"
+    lines = ptx(f"t3 = {plan.ADDRESSES[access.address]}")
     bit = 1 if access.kind == "read" else 0x10000
     wide = access.size == 2
     lines += [
-        f"sub.u32 t0, {ad}, 65408; setp.lt.u32 p, t0, {126 if wide else 127};",
-        f"shr.u32 t1, {ad}, 13; selp.b32 t1, 8, t1, p;",
+        f"sub.u32 t0, t3, 65408; setp.lt.u32 p, t0, {126 if wide else 127};",
+        "shr.u32 t1, t3, 13; selp.b32 t1, 8, t1, p;",
         f"shr.u32 t1, fast, t1; and.b32 t1, t1, {bit};",
     ]
     if wide:
-        lines.append(f"and.b32 t0, {ad}, 8191; setp.eq.u32 p, t0, 8191; selp.b32 t1, 0, t1, p;")
-    lines += [f"and.b32 t0, {ad}, 57344; setp.eq.u32 p, t0, 40960; selp.b32 t0, ramo, 0, p;"]
+        lines.append("and.b32 t0, t3, 8191; setp.eq.u32 p, t0, 8191; selp.b32 t1, 0, t1, p;")
+    lines += ["and.b32 t0, t3, 57344; setp.eq.u32 p, t0, 40960; selp.b32 t0, ramo, 0, p;"]
     if access.kind == "read" and not access.address.startswith(("sp", "ff00")):
         lines += [
-            f"setp.ge.u32 p, {ad}, 16384; selp.b32 t2, romh, roml, p;",
-            f"setp.lt.u32 p, {ad}, 32768; selp.b32 t0, t2, t0, p; selp.b64 pr, rom, rowb, p;",
-            f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, pr;",
+            "setp.ge.u32 p, t3, 16384; selp.b32 t2, romh, roml, p;",
+            "setp.lt.u32 p, t3, 32768; selp.b32 t0, t2, t0, p; selp.b64 pr, rom, rowb, p;",
+            "add.u32 t0, t0, t3; mad.wide.u32 pr, t0, 1, pr;",
         ]
     elif access.kind == "read":  # a stack in ROM is not handled here
         lines += [
-            f"setp.lt.u32 p, {ad}, 32768; selp.b32 t1, 0, t1, p;",
-            f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;",
+            "setp.lt.u32 p, t3, 32768; selp.b32 t1, 0, t1, p;",
+            "add.u32 t0, t0, t3; mad.wide.u32 pr, t0, 1, rowb;",
         ]
     else:
-        lines.append(f"add.u32 t0, t0, {ad}; mad.wide.u32 pr, t0, 1, rowb;")
+        lines.append("add.u32 t0, t0, t3; mad.wide.u32 pr, t0, 1, rowb;")
     lines.append(f"setp.eq.u32 p, t1, 0; @p bra.uni {leave};")
     return lines
 
