@@ -21,6 +21,7 @@ Executor = Literal["uniform", "native"]
 EXECUTORS = ("uniform", "native")
 
 
+@functools.cache  # a launch of one console would take a tenth of its time to look it up
 def kernels_of(executor: str, is_cuda: bool = True) -> Any:
     """Return the module of an executor's kernels: `uniform_cpu` for `uniform` on a CPU.
 

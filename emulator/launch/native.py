@@ -10,20 +10,18 @@ from typing import NamedTuple
 
 import warp as wp
 
-from emulator.constants import P1
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.io.joypad import SETTLED, joypad_select
 from emulator.kernels.memory.mapper import FLAT, MBC1, MBC3, MBC5
-from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
+from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN, ppu_vram_window
 from emulator.kernels.sm83.cpp_instructions import source
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
 from emulator.kernels.sm83.ptx_instructions import ALWAYS_SLOW
 from emulator.kernels.sm83.ptx_operand_pages import MUST_BE_PLAIN
-from emulator.kernels.sm83.service import attend
+from emulator.kernels.sm83.service import answer_read, answer_write, attend
 from emulator.kernels.sm83.service_inline import LONGEST, PLAIN_IO, PLAIN_PICTURE
 from emulator.kernels.sm83.service_quick import answer_quickly
 from emulator.kernels.sm83.service_requests import (
-    ADDRESS_AT,
     ASK_CONTROL,
     ASK_FETCH,
     ASK_OAM_BUG,
@@ -35,11 +33,8 @@ from emulator.kernels.sm83.service_requests import (
     MEMORY_AT,
     NO_ANSWER,
     SEEN,
-    START_AT,
-    VALUE_AT,
     WINDOW_AT,
     WORD_AT,
-    is_wide,
     slow_kind,
 )
 from emulator.launch import reset_kernels
@@ -120,9 +115,14 @@ CONSTANTS = {
     "SETTLED": SETTLED, "FAR": int(FAR), "PLAIN_PICTURE": PLAIN_PICTURE,
     "PICTURE_PLAIN": int(PICTURE_PLAIN), "STATUS_PLAIN": int(STATUS_PLAIN),
     "STATUS_MARGIN": STATUS_MARGIN, "MBC1": MBC1, "MBC3": MBC3, "MBC5": MBC5,
+    "SELECT_BUTTONS": joypad_select.native_func, "ANSWER_QUICKLY": answer_quickly.native_func,
+    "ANSWER_READ": answer_read.native_func, "ANSWER_WRITE": answer_write.native_func,
+    "NO_ANSWER": int(NO_ANSWER), "VRAM_WINDOW": ppu_vram_window.native_func,
+    "FLAT": FLAT, "WINDOW_AT": WINDOW_AT,
+    "WRITE_CYCLE_SHIFT": control_rows.WRITE_CYCLE_SHIFT,
     "ALWAYS_SLOW": ALWAYS_SLOW, "MUST_BE_PLAIN": MUST_BE_PLAIN, "COPY_TABLE": COPY_TABLE,
 }  # fmt: skip
-"""Constants that the C++ text uses by name."""
+"""Constants that the C++ text uses by name, and functions: `look_up` calls them, so they stand in front of `run`."""
 
 
 @wp.func_native(source(CONSTANTS))
@@ -171,22 +171,12 @@ def begin_native(
 
 @wp.func
 def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
-    """Serve the request `asked` if it is EI, DI, RETI or a write to P1; return 0 then, else `asked`."""
-    o = NativeLocals()
-    o.asked = asked
-    a = ld32(h.scratch + Q(U(ADDRESS_AT)))
-    ctl = ld32(h.scratch + Q(U(CONTROL_AT)))
-    if asked == U(ASK_CONTROL):
-        if switches_interrupts(slow_kind(ctl)):
-            switch_interrupts(c, h.mem, slow_kind(ctl), c.now)
-            o.asked = U(0)
-    elif asked == U(ASK_WRITE) and a == U(P1) and not is_wide(ctl) and c.mapper != U(FLAT):
-        t = ld32(h.scratch + Q(U(START_AT))) + ((ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
-        if I(t - U(1) - c.deadline) < I(0):
-            if joypad_select(c, h.mem, ld32(h.scratch + Q(U(VALUE_AT))) & U(255), t - U(1)) != U(0):
-                c.deadline = c.now  # an interrupt is requested
-            o.asked = U(0)
-    return o.asked
+    """Serve the request `asked` if it is EI, DI or RETI; return 0 then, else `asked`."""
+    kind = slow_kind(ld32(h.scratch + Q(U(CONTROL_AT))))
+    done = asked == U(ASK_CONTROL) and switches_interrupts(kind)
+    if done:
+        switch_interrupts(c, h.mem, kind, c.now)
+    return wp.where(done, U(0), asked)
 
 
 @wp.func
@@ -245,6 +235,8 @@ def copy_table(console: wp.array[Console], table: wp.uint64):
     """Write the TABLE_SIZE 64-bit addresses of the functions of `run` to the memory at `table`."""
     h = NativeState()
     h.table = table
+    if table == Q(0):
+        look_up(h, console[0])  # never: it puts the functions that `run` calls in front of it
     run(h, console[0], U(COPY_TABLE))
 
 

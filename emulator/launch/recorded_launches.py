@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import operator
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +59,8 @@ class _Prepared:
     def launch(self, inputs: list[Any]) -> None:
         """Run the recorded launch with these inputs."""
         before = self._inputs
-        for i, value in enumerate(inputs):
+        same = all(map(operator.is_, inputs, before))
+        for i, value in () if same else enumerate(inputs):
             if value is not before[i] and (not isinstance(value, int) or value != before[i]):
                 self._command.set_param_at_index(i, value)
                 before[i] = value

@@ -55,6 +55,8 @@ def checked_bytes(what: str, given: Any, num_envs: int) -> np.ndarray:
     Accepted are whole numbers from 0 to 255, or bool, one for each env.
     """
     values = np.asarray(given)
+    if values.dtype == np.uint8 and values.shape == (num_envs,):
+        return values  # each step of training comes here
     if values.shape != (num_envs,):
         raise EmulatorError(f"{what}: shape {values.shape}: give one value per env ({num_envs},)")
     if values.dtype.kind not in "biu":

@@ -19,7 +19,7 @@ from emulator.constants import (
     SCREEN_HEIGHT,
     T_CYCLES_PER_FRAME,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, ld128, popcount
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, ld32, ld128, on_gpu, popcount
 from emulator.kernels.memory.io_registers import ROW_LCDC, ROW_SCX, ROW_SCY, ROW_WX, ROW_WY
 from emulator.kernels.ppu.frame_log import (
     BASE_WINDOW,
@@ -95,9 +95,41 @@ class Found:
     d: wp.uint32
 
 
+ON_LINE = """
+typedef unsigned int v4 __attribute__((vector_size(16)));
+typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
+v4 meets[2] = {};
+for (int i = 0; i < 10; i++) {
+    const v4 top = line + 16 - (((const loose_v4*)oam)[i] & 255);
+    meets[i >> 3] |= (v4)(top < height) & ((v4){1, 2, 4, 8} << (i & 7) * 4);
+}
+unsigned long long bits = 0;
+for (int k = 0; k < 4; k++) bits |= (unsigned long long)meets[1][k] << 32 | meets[0][k];
+return bits;
+"""
+"""C++ body of `objects_on_line`: four objects at a time."""
+
+
+@wp.func_native(f"#if defined(__CUDA_ARCH__)\nreturn 0;\n#else\n{ON_LINE}#endif\n")
+def objects_on_line(oam: Q, line: U, height: U) -> Q:
+    """Return the bits of the objects that cover a line, on a CPU."""
+    ...
+
+
 @wp.func
 def find_on_line(found: wp.ref[Found], oam: Q, line: int, height: U):
     """Set in `found` the bits of the objects that cover the line. Without branches: most objects lie elsewhere."""
+    if on_gpu():
+        find_by_groups(found, oam, line, height)
+    else:
+        bits = objects_on_line(oam, U(line), height)
+        found.low = U(bits)
+        found.high = U(bits >> Q(32))
+
+
+@wp.func
+def find_by_groups(found: wp.ref[Found], oam: Q, line: int, height: U):
+    """Set the bits of `find_on_line` on a GPU."""
     bottom = U(line) + U(16)
     found.low = U(0)
     found.high = U(0)

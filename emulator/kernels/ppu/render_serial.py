@@ -17,7 +17,7 @@ from emulator.constants import (
     SCREEN_WIDTH,
 )
 from emulator.kernels.intrinsics import Q, U, ld8, st32
-from emulator.kernels.ppu.downsample import means_of_blocks, spread
+from emulator.kernels.ppu.downsample import spread
 from emulator.kernels.ppu.frame_log_reader import SCREEN_LINE_BYTES
 from emulator.kernels.ppu.frame_log_writer import draw_finished
 from emulator.state.batch import STOPPED, Batch, Console
@@ -37,18 +37,46 @@ def interleaved(low: U, high: U) -> U:
     return spaced(low) | (spaced(high) << U(1))
 
 
-@wp.func(inline=False)
+DOWNSAMPLE = """
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef u8 v16 __attribute__((vector_size(16)));
+typedef u32 v4 __attribute__((vector_size(16)));
+typedef v16 __attribute__((aligned(1), may_alias)) loose16;
+struct Counts { // set bits in each 2x2 block, at the place of its right column
+    v16 ones, twos, fours;
+    Counts(const u8* upper) {
+        const v16 above = *(const loose16*)upper, below = *(const loose16*)(upper + 40);
+        const v16 a = above & 0x55, b = above >> 1 & 0x55, c = below & 0x55, d = below >> 1 & 0x55;
+        ones = a ^ b ^ c ^ d;
+        twos = (a & b) ^ (c & d) ^ ((a ^ b) & (c ^ d));
+        fours = a & b & c & d;
+    }
+};
+// Each byte of a word four times.
+#define SPREAD(word) __builtin_shufflevector((v16)(v4){word}, (v16)(v4){}, \\
+    0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)
+#define ROWS 72
+const v16 bits = { 64, 16, 4, 1, 64, 16, 4, 1, 64, 16, 4, 1, 64, 16, 4, 1 };
+for (u8 *line = (u8*)screen, *to = (u8*)out; to < (u8*)out + ROWS * 80; line += 80, to += 80)
+    for (int at = 0; at < 8; at += 4) { // bytes 0 to 15 of the line, then 4 to 19 for the last four
+        const Counts l(line + at), h(line + 20 + at);
+        const v16 carry = l.twos | h.ones; // as `downsample.means`
+        const v16 low = l.fours ^ h.twos ^ carry;
+        const v16 high = h.fours | (l.fours & h.twos) | (carry & (l.fours | h.twos));
+        for (int i = at ? 3 : 0; i < 4; i++) {
+            const u32 l4 = ((v4)low)[i], h4 = ((v4)high)[i];
+            const v16 p = SPREAD(l4) & bits, q = SPREAD(h4) & bits;
+            *(loose16*)(to + 4 * at + 16 * i) = ((v16)(p != 0) & 1) | ((v16)(q != 0) & 2);
+        }
+    }
+"""
+
+
+@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DOWNSAMPLE}#undef SPREAD\n#undef ROWS\n#endif\n")
 def downsample_screen(screen: Q, out: Q):
     """Write the rounded means of the 2x2 blocks of the packed picture at `screen`, 72 rows of 80 bytes at `out`."""
-    for y in range(OBSERVATION_HEIGHT):
-        for word in range(5):
-            place = screen + Q(U(2 * y * SCREEN_LINE_BYTES + 4 * word))
-            shades = means_of_blocks(place)
-            to = out + Q(U(y * OBSERVATION_WIDTH + 16 * word))
-            st32(to, spread(shades & U(255)))
-            st32(to + Q(4), spread((shades >> U(8)) & U(255)))
-            st32(to + Q(8), spread((shades >> U(16)) & U(255)))
-            st32(to + Q(12), spread(shades >> U(24)))
+    ...
 
 
 @wp.func(inline=False)

@@ -1,8 +1,8 @@
 """Line without writes during mode 3 on a CPU core: `scanline.draw_plain` as C++ text.
 
 The bytes of a row of tiles lie beside each other, as in a packed line, so a line is copied byte by byte,
-shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette: six operations for each
-bit plane of 64 pixels.
+shifted 64 pixels at a time, and coloured by the algebraic normal form of its palette: six operations for a bit
+plane.
 """
 
 import warp as wp
@@ -16,28 +16,34 @@ from emulator.constants import (
     LCDC_WINDOW_MAP,
 )
 from emulator.kernels.intrinsics import Q, U
+from emulator.kernels.ppu.mode_timing import ON_LINE
 
 TEXT = """
 typedef unsigned char u8; typedef unsigned int u32; typedef unsigned long long u64;
 typedef u64 __attribute__((aligned(1), may_alias)) loose64;
 typedef u32 __attribute__((aligned(1), may_alias)) loose32;
-typedef u32 v4 __attribute__((vector_size(16)));
-typedef v4 __attribute__((aligned(1), may_alias)) loose_v4;
+typedef unsigned short u16;
+typedef u16 __attribute__((aligned(1), may_alias)) loose16;
+typedef u8 v32 __attribute__((vector_size(32)));
+typedef v32 __attribute__((aligned(1), may_alias)) loose_v32;
+typedef u16 loose_words __attribute__((vector_size(64), aligned(2), may_alias));
+typedef u64 w4 __attribute__((vector_size(32)));
 struct Line {
-    // 64 pixels of a layer or a picture, leftmost pixel in the top bit
-    u64 low[3], high[3];
+    // 64 pixels of a layer or a picture, leftmost pixel in the top bit; the last of four is of no use
+    w4 low, high;
 
-    // `count` tiles of a row of a tile map, from `column` on: a byte of each plane for each tile.
-    static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, int count,
-                      u8* low, u8* high) {
-        const u8* map = vram + map_row;
+    // 24 tiles of a row of a tile map, from `column` on: a byte of each plane for each tile, and 8 zeros.
+    static void tiles(const u8* vram, u32 map_row, u32 column, u32 unsigned_, u32 y, u8* low, u8* high) {
+        const v32 row = *(const loose_v32*)(vram + map_row) ^ (u8)(unsigned_ ? 0 : 0x80); // from 9000 on, or before it
+        u8 map[64];
+        *(loose_v32*)map = row;
+        *(loose_v32*)(map + 32) = row;
         const u8* data = vram + (unsigned_ ? 0 : 0x800) + (y & 7) * 2;
-        const u32 flip = unsigned_ ? 0 : 0x80; // tiles from 9000 on, or before it
-        for (int i = 0; i < count; i++) {
-            const u8* tile = data + ((map[(column + i) & 31] ^ flip) << 4);
-            low[i] = tile[0];
-            high[i] = tile[1];
-        }
+        u16 pairs[32] = {};
+        for (int i = 0; i < 24; i++) pairs[i] = *(const loose16*)(data + (map[column + i] << 4));
+        const loose_words both = *(const loose_words*)pairs;
+        *(loose_v32*)low = __builtin_convertvector(both, v32);
+        *(loose_v32*)high = __builtin_convertvector(both >> 8, v32);
     }
     static u64 pixels(const u8* bytes) { return __builtin_bswap64(*(const loose64*)bytes); }
 
@@ -63,16 +69,9 @@ struct Line {
             high[k] = (high[k] & ~mask) | (b & mask);
         }
     }
-    // Bit `bit` of the shades that a palette gives to the colours of pixels 64 * k and on.
-    u64 shade(int k, u32 palette, int bit) const {
-        const u64 c0 = -(u64)(palette >> bit & 1), c1 = -(u64)(palette >> (2 + bit) & 1);
-        const u64 c2 = -(u64)(palette >> (4 + bit) & 1), c3 = -(u64)(palette >> (6 + bit) & 1);
-        const u64 l = low[k], h = high[k];
-        return c0 ^ (l & (c0 ^ c1)) ^ (h & (c0 ^ c2)) ^ (l & h & (c0 ^ c1 ^ c2 ^ c3));
-    }
 };
 struct Objects : Line {
-    u64 behind[3], palette[3]; // pixels that colours 1 to 3 of the background cover; of OBP1
+    w4 behind, palette; // pixels that colours 1 to 3 of the background cover; of OBP1
 
     void add(int k, u64 l, u64 h, u32 flags) {
         const u64 free = ~(low[k] | high[k]);
@@ -93,18 +92,15 @@ struct Objects : Line {
         add(k, (u64)l << 56 >> by, (u64)h << 56 >> by, flags);
         if (by > 56 && k < 2) add(k + 1, (u64)l << (120 - by), (u64)h << (120 - by), flags);
     }
+    static u64 on_line(u64 oam, u32 line, u32 height) {
+ON_LINE
+    }
     // The line's objects, at most ten, in drawing order: `x << 8 | index`. How many there are.
     static int find(const u8* oam, u32 line, u32 height, u32* found) {
-        v4 meets[10], any = {0, 0, 0, 0};
-        for (int i = 0; i < 10; i++) {
-            const v4 top = line + 16 - (((const loose_v4*)oam)[i] & 255);
-            meets[i] = (v4)(top < height);
-            any |= meets[i];
-        }
+        u64 bits = on_line((u64)oam, line, height);
         int count = 0;
-        if (!(any[0] | any[1] | any[2] | any[3])) return 0;
-        for (u32 i = 0; i < 40 && count < 10; i++) {
-            if (!meets[i >> 2][i & 3]) continue;
+        for (; bits && count < 10; bits &= bits - 1) {
+            const u32 i = __builtin_ctzll(bits);
             const u32 key = oam[4 * i + 1] << 8 | i;
             int j = count++;
             for (; j > 0 && found[j - 1] > key; j--) found[j] = found[j - 1];
@@ -119,19 +115,18 @@ const u8* const objects = (const u8*)oam;
 const u32 lcdc = lower & 255, scx = lower >> 16 & 255, bgp = lower >> 24;
 Line b = {};
 if (lcdc & BG_ENABLE) {
-    u8 l[32] = {}, h[32] = {};
+    u8 l[56], h[56];
     if (window_left > 0) {
         const u32 y = (line + (lower >> 8)) & 255;
         const u32 row = (lcdc & BG_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
-        Line::tiles(tiles, row, scx >> 3, lcdc & TILE_DATA, y, 21, l, h);
+        Line::tiles(tiles, row, scx >> 3, lcdc & TILE_DATA, y, l, h);
         b.take(l, h, scx & 7);
     }
     if (window_left < 160) {
         const u32 y = window_y & 255;
         const u32 row = (lcdc & WINDOW_MAP ? 0x1C00 : 0x1800) + (y >> 3) * 32;
         const int first = (window_left + 8) >> 3; // a byte before the screen
-        Line::tiles(tiles, row, 0, lcdc & TILE_DATA, y, 21 - (first ? first - 1 : 0), l + first,
-                    h + first);
+        Line::tiles(tiles, row, 0, lcdc & TILE_DATA, y, l + first, h + first);
         b.cover(l, h, window_left);
     }
 }
@@ -144,19 +139,27 @@ for (int i = 0; i < count; i++)
     if (found[i] >> 8 && found[i] >> 8 < 168)
         o.draw(tiles, objects + 4 * (found[i] & 255), line, lcdc & OBJ_SIZE ? 15 : 7);
 u8* const to = (u8*)dest;
-for (int k = 0; k < 3; k++) {
-    u64 low = b.shade(k, bgp, 0), high = b.shade(k, bgp, 1);
-    const u64 shown = (o.low[k] | o.high[k]) & ~(o.behind[k] & (b.low[k] | b.high[k]));
-    if (shown) {
-        const u64 first = shown & ~o.palette[k], second = shown & o.palette[k];
-        const u32 obp0 = upper & 255, obp1 = upper >> 8 & 255;
-        low = (low & ~shown) | (o.shade(k, obp0, 0) & first) | (o.shade(k, obp1, 0) & second);
-        high = (high & ~shown) | (o.shade(k, obp0, 1) & first) | (o.shade(k, obp1, 1) & second);
-    }
-    low = __builtin_bswap64(low); high = __builtin_bswap64(high);
-    if (k < 2) { *(loose64*)(to + 8 * k) = low; *(loose64*)(to + 20 + 8 * k) = high; }
-    else { *(loose32*)(to + 16) = (u32)low; *(loose32*)(to + 36) = (u32)high; }
+// Bit `bit` of the shades that a palette gives to the colours of a line.
+#define ONES(bits, of) (-(u64)((bits) >> (of) & 1))
+#define SHADE(line, p, bit) (ONES(p, bit) ^ (line.low & (ONES(p, bit) ^ ONES(p, bit + 2))) \\
+    ^ (line.high & (ONES(p, bit) ^ ONES(p, bit + 4))) \\
+    ^ (line.low & line.high & (ONES(p, bit) ^ ONES(p, bit + 2) ^ ONES(p, bit + 4) ^ ONES(p, bit + 6))))
+w4 low = SHADE(b, bgp, 0), high = SHADE(b, bgp, 1);
+if (count) {
+    const w4 shown = (o.low | o.high) & ~(o.behind & (b.low | b.high));
+    const w4 first = shown & ~o.palette, second = shown & o.palette;
+    const u32 obp0 = upper & 255, obp1 = upper >> 8 & 255;
+    low = (low & ~shown) | (SHADE(o, obp0, 0) & first) | (SHADE(o, obp1, 0) & second);
+    high = (high & ~shown) | (SHADE(o, obp0, 1) & first) | (SHADE(o, obp1, 1) & second);
 }
+for (int k = 0; k < 2; k++) {
+    *(loose64*)(to + 8 * k) = __builtin_bswap64(low[k]);
+    *(loose64*)(to + 20 + 8 * k) = __builtin_bswap64(high[k]);
+}
+*(loose32*)(to + 16) = (u32)__builtin_bswap64(low[2]);
+*(loose32*)(to + 36) = (u32)__builtin_bswap64(high[2]);
+#undef ONES
+#undef SHADE
 """
 
 BITS = {
@@ -171,7 +174,7 @@ DEFINED = "".join(f"#define {name} {bit}\n" for name, bit in BITS.items())
 FORGOTTEN = "".join(f"#undef {name}\n" for name in BITS)
 
 
-@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT}{FORGOTTEN}#endif\n")
+@wp.func_native(f"#if !defined(__CUDA_ARCH__)\n{DEFINED}{TEXT.replace('ON_LINE', ON_LINE)}{FORGOTTEN}#endif\n")
 def draw_natively(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
     """Draw one line to the 40 bytes at `dest` by C++; do nothing on a GPU.
 

@@ -4,18 +4,32 @@ The machine's registers, as every function here has them:
 
     t      time << 24 | instructions executed since `run`: one addition counts both
     ip     the predecoded word of the instruction; PC = ip - h->base
-    BC DE HL A   16 and 8 bits, nothing above
-    zr     Z is set when this is zero
-    fl     H is bit 4, C bit 8, N bit 16; other bits mean nothing
+    BC DE HL A zr fl   those of sm83/plan.py
     word   the word at `ip`: row 0-8, slow fetch 9, immediate 16-31
 
 `h->limit` is the time at which the next instruction must be checked first: the deadline, or the past while
 code runs that has no predecoded words (`ip` then only holds the PC).
 """
 
-RARE = ("leave", "look", "fetch", "cross", "back", "cold_read", "cold_write", "cold_pair", "cold_control")
+RARE = (
+    "leave",
+    "look",
+    "fetch",
+    "cross",
+    "back",
+    "cold_read",
+    "cold_write",
+    "cold_pair",
+    "cold_control",
+    "read_io",
+    "write_io",
+    "read_register",
+    "write_buttons",
+    "write_register",
+)
 
 PRELUDE = """
+#pragma clang diagnostic ignored "-Wparentheses" // operators bind as in sm83/plan.py
 typedef unsigned char u8; typedef unsigned int u32;
 typedef unsigned long long u64; typedef long long i64;
 typedef __remove_reference_t(decltype(h)) Host; typedef __remove_reference_t(decltype(c)) Console;
@@ -52,15 +66,18 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 #define F_BITS ((zr == 0) << 7 | (fl >> 10 & 0x40) | (fl << 1 & 0x20) | (fl >> 4 & 0x10))
 #define SET_F(f) { zr = ~(f) & 0x80; \\
     fl = ((f) & 0x10) << 4 | ((f) & 0x20) >> 1 | ((f) & 0x40) << 10; }
-#define FIND(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
-    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
-#define FIND2(pages, else_) const u64 page = h->pages.c[a >> 13]; \\
-    if (__builtin_expect(page == 0 || (a & 0x1FFF) == 0x1FFF, 0)) { h->address = a; else_; }
+#define FIND(pages, else_) const u64 page = h->pages.c[at >> 13]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = at; else_; }
+#define FIND2(pages, else_) const u64 page = h->pages.c[at >> 13]; \\
+    if (__builtin_expect(page == 0 || (at & 0x1FFF) == 0x1FFF, 0)) { h->address = at; else_; }
 // HRAM has a page of its own behind the others.
-#define FIND_HIGH(pages, else_) const u64 page = h->pages.c[a - 0xFF80 < 0x7F ? 8 : 7]; \\
-    if (__builtin_expect(page == 0, 0)) { h->address = a; else_; }
-#define BYTE (*(u8*)(page + a))
-#define PAIR (*(loose16*)(page + a))
+#define FIND_HIGH(pages, else_) const u64 page = h->pages.c[at - 0xFF80 < 0x7F ? 8 : 7]; \\
+    if (__builtin_expect(page == 0, 0)) { h->address = at; else_; }
+#define BYTE (*(u8*)(page + at))
+#define PAIR (*(loose16*)(page + at))
+#define low(pair, v) (((pair) & 0xFF00) | (v))
+#define high(pair, v) (((pair) & 0xFF) | (v) << 8)
+#define extended(word) (u32)(signed char)((word) >> 16)
 // Code without predecoded words: `ip` says the PC, `look` fetches.
 #define OFF_WORDS(pc) { h->base = 0; h->window = ~0u; h->limit = PAST; \\
     ip = (const u32*)((u64)((pc) & 0xFFFF) << 2); }
@@ -77,9 +94,9 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
         JUMP(((next) + (offset)) & 0xFFFF, next); \\
     ip += (int)(offset); NEXT; }
 #define REQUESTED (*(u8*)(h->mem + 0x7F0F) & *(u8*)(h->mem + 0x7FFF) & 0x1F)
-#define ASK(what, a, value, start) { loose32* asked = (loose32*)h->scratch; \\
-    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); \\
-    h->asked = (what); GO_TO(leave); }
+#define REQUEST(a, value, start) { loose32* asked = (loose32*)h->scratch; \\
+    asked[0] = (a); asked[1] = (value); asked[2] = CTL; asked[3] = (start); }
+#define ASK(what, a, value, start) { REQUEST(a, value, start) h->asked = (what); GO_TO(leave); }
 #define ROW (((const u32*)h->control) + (word & 511) * ROW_WORDS)
 // Control bits of an instruction that comes to its access: its condition holds.
 #define CTL (ROW[6] | (ROW[5] & TAKEN_ONLY))
@@ -215,7 +232,7 @@ static inline i64 count_down(u32 counts, i64 turns, u64 step, u32 step_a, u32& B
 PART(back)
     const u32 now = NOW, to = word & 0xFFFF, counts = word >> 16;
     const u64 first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
-    const u64 second = (u64)fl << 32 | zr << 8 | A;
+    const u64 second = F_BITS << 8 | A;
     i64 end = h->stable_t < h->deadline_t ? h->stable_t : h->deadline_t;
     if (h->close_t < end) end = h->close_t; // then VRAM reads otherwise
     const int span = (int)((u32)(end >> 24) - now), period = (int)(now - h->seen_time);
@@ -227,7 +244,7 @@ PART(back)
             t += (i64)((span - 1) / period) * period << 24;
     }
     h->seen_first = BC | DE << 16 | (u64)HL << 32 | (u64)h->sp << 48;
-    h->seen_second = (u64)fl << 32 | zr << 8 | A;
+    h->seen_second = F_BITS << 8 | A;
     h->seen_pc = to;
     h->seen_time = NOW;
     h->stable_t = t + ((i64)FAR << 24);
@@ -255,49 +272,132 @@ static inline void open_vram(Host* h) {
 }
 
 PART(cold_read)
-    const u32 a = h->address, ctl = CTL, start = NOW;
-    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->reads.c[8]) {
+    const u32 at = h->address, ctl = CTL, start = NOW;
+    if (at - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->reads.c[8]) {
         const u64 page = h->reads.c[8];
         h->memory = ctl & WIDE_READ ? PAIR : BYTE;
         DISPATCH(WITH_MEMORY + (word & 511));
     }
+    if (at - 0xFF00 < 0x80 && !(ctl & WIDE)) GO_TO(read_io);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    bool plain = plain_bits(h, a, ctl, start, calm) & 1;
-    const bool joypad = a == 0xFF00 && !plain;
-    if (calm && !(ctl & WIDE))
-        plain |= joypad || ((a & 0xFFF0) == 0xFF40 && (PLAIN_IO >> (a & 15) & 1));
-    const bool status = a == 0xFF41 && calm && !(ctl & WIDE) && CONSOLE->fast & STATUS_PLAIN
-        && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
-    plain |= status;
-    const u8* p = (const u8*)place(h, a);
-    if (!plain || (joypad && !(*p & SETTLED))) ASK(ASK_READ, a, 0, start);
-    if (status) h->stable_t = t; // that changes
-    if ((a & 0xE000) == 0x8000) open_vram(h);
+    if (!(plain_bits(h, at, ctl, start, calm) & 1)) ASK(ASK_READ, at, 0, start);
+    const u8* p = (const u8*)place(h, at);
+    if ((at & 0xE000) == 0x8000) open_vram(h);
     h->memory = ctl & WIDE_READ ? p[0] | (u32)p[1] << 8 : *p;
     DISPATCH(WITH_MEMORY + (word & 511));
 END
 
 // The instruction is over but for its store of h->value.
 PART(cold_write)
-    const u32 a = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
-    if (a - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->writes.c[8]) {
+    const u32 at = h->address, ctl = CTL, start = NOW - ((ROW[7] >> 24 & 127));
+    if (at - 0xFF80 < (ctl & WIDE ? 0x7Eu : 0x7Fu) && h->writes.c[8]) {
         const u64 page = h->writes.c[8];
         if (ctl & WIDE) PAIR = h->value; else BYTE = h->value;
         NEXT;
     }
-    if ((a & 0xE000) == 0x2000 && !(ctl & WIDE) && switch_bank(h, a, h->value & 255)) {
+    if ((at & 0xE000) == 0x2000 && !(ctl & WIDE) && switch_bank(h, at, h->value & 255)) {
         if (h->window == 0x4000) { word = PC & 0xFFFF; h->window = ~0u; GO_TO(cross); }
         NEXT;
     }
+    if (at - 0xFF00 < 0x80 && !(ctl & WIDE)) GO_TO(write_io);
     const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
-    const bool picture = calm && !(ctl & WIDE) && (a & 0xFFF0) == 0xFF40
-        && (PLAIN_PICTURE >> (a & 15) & 1) && CONSOLE->fast & PICTURE_PLAIN
-        && (int)(h->vram_until - start) >= LONGEST;
-    if (!picture && !(plain_bits(h, a, ctl, start, calm) >> 16 & 1))
-        ASK(ASK_WRITE, a, h->value, start);
-    if (ctl & WIDE) *(loose16*)place(h, a) = h->value;
-    else *(u8*)place(h, a) = h->value;
-    if ((a & 0xE000) == 0x8000) open_vram(h);
+    if (!(plain_bits(h, at, ctl, start, calm) >> 16 & 1)) ASK(ASK_WRITE, at, h->value, start);
+    if (ctl & WIDE) *(loose16*)place(h, at) = h->value;
+    else *(u8*)place(h, at) = h->value;
+    if ((at & 0xE000) == 0x8000) open_vram(h);
+    NEXT;
+END
+
+// A byte of FF00-FF7F is read. For many registers that is the byte in memory while no event is due.
+PART(read_io)
+    const u32 at = h->address, start = NOW;
+    const u8 byte = *(const u8*)(h->mem + at - 0x8000);
+    if (!(CONSOLE->fast & 0x80)) { // not flat
+        if ((int)(CONSOLE->deadline - start) < LONGEST || at > 0xFF7F) ASK(ASK_READ, at, 0, start);
+        bool plain = at & 0xF0 ? (at & 0xF0) == 0x40 && PLAIN_IO >> (at & 15) & 1 : at == 0xFF00 && byte & SETTLED;
+        if (at == 0xFF41) {
+            plain = CONSOLE->fast & STATUS_PLAIN && (int)(h->vram_until - start) >= LONGEST + STATUS_MARGIN;
+            if (plain) h->stable_t = t; // that changes
+        }
+        if (!plain) GO_TO(read_register);
+    }
+    h->memory = byte;
+    DISPATCH(WITH_MEMORY + (word & 511));
+END
+
+// A byte is written to FF00-FF7F, as in `cold_write`.
+PART(write_io)
+    const u32 at = h->address, start = NOW - (ROW[7] >> 24 & 127);
+    const bool flat = CONSOLE->fast & 0x80;
+    if (at == 0xFF00 && !flat) GO_TO(write_buttons);
+    const bool calm = (int)(CONSOLE->deadline - start) >= LONGEST;
+    const bool picture = calm && (at & 0xF0) == 0x40 && (PLAIN_PICTURE >> (at & 15) & 1)
+        && CONSOLE->fast & PICTURE_PLAIN && (int)(h->vram_until - start) >= LONGEST;
+    if (!picture && !flat) GO_TO(write_register);
+    *(u8*)(h->mem + at - 0x8000) = h->value;
+    NEXT;
+END
+
+// Parts with calls are functions of their own: each saves its registers as it begins.
+
+// A register is read, and turns of a loop that waits for its value are skipped.
+PART(read_register)
+    Console* c = CONSOLE;
+    loose32* mailbox = (loose32*)h->scratch;
+    const u32 at = h->address;
+    REQUEST(at, 0, NOW)
+    mailbox[WORD_AT / 4] = word;
+    c->pc = PC & 0xFFFF;
+    c->now = NOW;
+    c->hi = HL | F_BITS << 16 | A << 24;
+    const u32 stable = c->stable = (u32)(h->stable_t >> 24);
+    if (at != 0xFF41 || ANSWER_QUICKLY(c, h->mem, h->scratch, h->words, ASK_READ, h->idle_skip) == NO_ANSWER) {
+        const bool looks = ANSWER_READ(c, h->mem, h->rom, h->scratch, stable, h->idle_skip);
+        if (c->ppu_drafting | c->ppu_finished | c->dma_state) mailbox[WINDOW_AT / 4] = c->now; // as `attend`
+        else if (looks) {
+            const u32 value = at == 0xFF41 ? mailbox[MEMORY_AT / 4] : 0;
+            mailbox[WINDOW_AT / 4] = VRAM_WINDOW(c, h->mem, c->now + 3, value);
+        }
+    }
+    t = ((i64)(int)c->now << 24) | (t & 0xFFFFFF);
+    A = c->hi >> 24;
+    SET_F(c->hi >> 16);
+    h->stable_t = (i64)(int)c->stable << 24;
+    h->vram_until = mailbox[WINDOW_AT / 4];
+    h->memory = mailbox[MEMORY_AT / 4];
+    close_vram(h);
+    if (h->limit != PAST) h->limit = h->soon;
+    DISPATCH(WITH_MEMORY + (word & 511));
+END
+
+// A write to P1.
+PART(write_buttons)
+    const u32 ctl = CTL, written = NOW - (ROW[7] >> 24 & 127) + (ctl >> WRITE_CYCLE_SHIFT & 7) - 1;
+    if ((int)(written - CONSOLE->deadline) >= 0) ASK(ASK_WRITE, h->address, h->value, NOW - (ROW[7] >> 24 & 127));
+    if (!SELECT_BUTTONS(CONSOLE, h->mem, h->value & 255, written)) NEXT;
+    CONSOLE->deadline = NOW; // an interrupt is requested
+    GO_TO(leave);
+END
+
+// A register is written, and what follows from that is done.
+PART(write_register)
+    Console* c = CONSOLE;
+    const u32 at = h->address, ctl = CTL, start = NOW - (ROW[7] >> 24 & 127);
+    const bool here = (at < 0xFF80 || at == 0xFFFF) && at != 0xFF46; // an OAM DMA may be waited for
+    if (!here || (int)(start + (ctl >> WRITE_CYCLE_SHIFT & 7) - 1 - c->deadline) >= 0)
+        ASK(ASK_WRITE, at, h->value, start);
+    c->now = NOW;
+    ANSWER_WRITE(c, h->mem, h->rom, at, h->value, ctl, start, h->idle_skip);
+    const bool looks = at - 0xFF3F < 7, busy = c->ppu_drafting | c->ppu_finished | c->dma_state; // as `attend`
+    if (busy || looks) {
+        h->vram_until = busy ? NOW : VRAM_WINDOW(c, h->mem, NOW, 0);
+        ((loose32*)h->scratch)[WINDOW_AT / 4] = h->vram_until;
+    }
+    if (c->fast >> 31 || (c->fast & MAP) != h->fast) GO_TO(leave);
+    h->deadline_t = (i64)(int)c->deadline << 24;
+    if (h->deadline_t < h->due) h->due = h->deadline_t;
+    close_vram(h);
+    if (h->limit != PAST) h->limit = h->soon;
     NEXT;
 END
 

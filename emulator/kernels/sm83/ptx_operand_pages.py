@@ -1,4 +1,4 @@
-"""PTX lines that find the operands of superblocks in memory (hot_code/ptx_superblocks.py).
+"""Table of a console's memory pages, in which PTX superblocks (hot_code/ptx_superblocks.py) find their operands.
 
 An instruction's own block computes from `fast` and the banks which memory is plain: 17 machine instructions,
 of 10 for each of a superblock's. Cold code costs by its length, so here WRAM and HRAM are always plain
@@ -16,70 +16,15 @@ instruction's own block, which handles every case.
 
 from __future__ import annotations
 
-from emulator.constants import CART_RAM, HRAM, TAIL_WARPS, VRAM, WRAM
+from emulator.constants import HRAM, TAIL_WARPS, WRAM
 from emulator.kernels.sm83.ptx_instructions import ALWAYS_SLOW
-from emulator.rom.isa import Instruction
 
 MUST_BE_PLAIN = 0x0140014F  # of `fast`: ROM, WRAM and HRAM
 PAGES = 16
 STRIDE = 8 * PAGES + 16
 """Bytes of a console's page table, followed by the values that it was made from."""
 WRAM_BYTES, HRAM_BYTES = 0x2000, 0x7F
-_CODE_END = VRAM
 _MAY_CHANGE = 0x00300030  # of `fast`: VRAM and cartridge RAM
-
-
-def found(row: Instruction, word: int, leave: str) -> list[str]:
-    """Return PTX that puts the operand's machine address into `pr`, or jumps to `leave` with nothing changed.
-
-    For an operand on the stack `pr` is the address at SP before the instruction.
-    """
-    access = row.access
-    assert access is not None
-    if access.address == "n16":
-        return _known(word >> 16, access.kind, access.size == 2, leave)
-    if access.address == "ff00+n8":
-        return _known(0xFF00 | word >> 16 & 0xFF, access.kind, False, leave)
-    if access.address in ("sp-2", "sp+2"):
-        first = "stackp" if access.address == "sp-2" else "stack"
-        return [
-            f"sub.u32 t0, sp, {first}; setp.ge.u32 p, t0, stacks; @p bra.uni {leave};",
-            "mad.wide.u32 pr, sp, 1, rowb;",
-        ]
-    assert access.address != "ff00+c"
-    pointer = {"hl+": "hl", "hl-": "hl"}.get(access.address, access.address)
-    table = 0 if access.kind == "read" else 64
-    return [
-        f"shr.u32 t0, {pointer}, 13; mad.lo.u32 t0, t0, 8, tab;",
-        f"ld.shared.v2.u32 {{t1, t2}}, [t0+{table}];",
-        f"setp.lt.s32 p, t2, 0; @p bra.uni {leave};",
-        f"mov.b64 pr, {{t1, t2}}; mad.wide.u32 pr, {pointer}, 1, pr;",
-    ]
-
-
-def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
-    """Return PTX for an operand at a constant address."""
-    last = address + wide
-    if address >> 13 != last >> 13 or last == 0x10000:
-        return [f"bra.uni {leave};"]
-    if address < _CODE_END and kind == "read":
-        return [
-            f"ld.shared.v2.u32 {{t1, t2}}, [tab+{8 * (address >> 13)}];",
-            f"mov.b64 pr, {{t1, t2}}; add.u64 pr, pr, {address};",
-        ]
-    if CART_RAM <= address < WRAM:
-        table = 0 if kind == "read" else 64
-        return [
-            f"ld.shared.v2.u32 {{t1, t2}}, [tab+{table + 8 * (address >> 13)}];",
-            f"setp.lt.s32 p, t2, 0; @p bra.uni {leave};",
-            f"mov.b64 pr, {{t1, t2}}; add.u64 pr, pr, {address};",
-        ]
-    here = f"add.u64 pr, rowb, {address};"
-    if VRAM <= address < CART_RAM:
-        bit = 1 << (address >> 13) + (0 if kind == "read" else 16)
-        return [f"and.b32 t0, fast, {bit}; setp.eq.u32 p, t0, 0; @p bra.uni {leave};", here]
-    always = WRAM <= address < WRAM + WRAM_BYTES or HRAM <= address <= last < HRAM + HRAM_BYTES
-    return [here] if always else [f"bra.uni {leave};"]
 
 
 PAGES_SOURCE = f"""
