@@ -86,9 +86,15 @@ typedef unsigned short __attribute__((aligned(1), may_alias)) loose16;
 """
 
 HELPERS = """
+// `address_map.in_echo`
+static inline bool in_echo(u32 fast, u32 a, u32 more) {
+    return a - 0xE000 < 0x1E00 - more && (fast & 0xC0) == 0x40;
+}
+
 static inline u64 place(Host* h, u32 a) {
     Console* c = CONSOLE;
     if (a < 0x8000) return h->rom + (u32)(a + (a >= 0x4000 ? c->rom_high : c->rom_low));
+    if (in_echo(c->fast, a, 0)) a -= 0x2000;
     return h->mem + (u32)(a - 0x8000 + ((a & 0xE000) == 0xA000 ? c->ram_offset : 0));
 }
 
@@ -182,8 +188,9 @@ PART(fetch)
     }
     OFF_WORDS(pc);
     const u32 last = pc + 2;
-    const bool page = (pc ^ last) >> 13 == 0 && (pc >= 0xFF80) == (last >= 0xFF80);
-    if (!page || !(fast_bits(c->fast, pc) & 1)) { h->asked = ASK_FETCH; GO_TO(leave); }
+    const bool page = (pc ^ last) >> 13 == 0 && (pc >= 0xFF80) == (last >= 0xFF80)
+        && fast_bits(c->fast, pc) & 1;
+    if (!page && !in_echo(c->fast, pc, 2)) { h->asked = ASK_FETCH; GO_TO(leave); }
     const u8* p = (const u8*)place(h, pc);
     word = p[0] | ((p[0] & 0xC7) == 0xC7 ? (u32)(p[0] & 0x38) : p[1] | (u32)p[2] << 8) << 16;
     if (p[0] == 0xCB) word = 256 + p[1];
@@ -241,6 +248,7 @@ static inline u32 plain_bits(Host* h, u32 a, u32 ctl, u32 start, bool calm) {
     const bool wide = ctl & WIDE;
     const bool splits = wide && (a & 0x1FFF) >= (a < 0xE000 ? 0x1FFFu : 0x1FFEu);
     const u32 vram = calm && (int)(h->vram_until - start) >= LONGEST ? 0x00100010 : 0;
+    if (in_echo(CONSOLE->fast, a, wide ? 2 : 0)) return 0x10001;
     return splits ? 0 : fast_bits(CONSOLE->fast | vram, a);
 }
 

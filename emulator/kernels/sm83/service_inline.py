@@ -6,12 +6,14 @@ That is possible only while no event is due within the instruction (`Registers.d
 import warp as wp
 
 from emulator.constants import LCDC, P1, STAT
-from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
-from emulator.kernels.io.joypad import SETTLED, joypad_select
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, st8
+from emulator.kernels.io.joypad import SETTLED, joypad_read, joypad_select
+from emulator.kernels.memory.address_map import ECHO_OFFSET, in_echo
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
-from emulator.kernels.sm83.cpu_registers import NOT_P1, PLAIN_IO, Registers, fall_due, settled_p1
+from emulator.kernels.sm83.cpu_registers import PLAIN_IO, Registers, fall_due, open_p1
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
+from emulator.kernels.sm83.service_requests import is_wide
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console
 
@@ -36,8 +38,7 @@ def select_buttons(r: wp.ref[Registers], c: wp.ref[Console], value: U, ctl: U, s
     if joypad_select(c, r.mem, value, start + cycle - U(1)) != U(0):
         fall_due(r)  # an interrupt is requested
         c.deadline = r.now
-    if r.io != U(0):
-        r.fast = (r.fast & U(NOT_P1)) | settled_p1(r)
+    open_p1(r)
 
 
 @wp.func(inline=True)
@@ -75,3 +76,46 @@ def reads_plainly(r: wp.ref[Registers], a: U, start: U) -> wp.bool:
     if plain and status:
         r.stable = earlier(r.stable, hblank)
     return plain
+
+
+@wp.func(inline=True)
+def read_buttons(r: wp.ref[Registers], c: wp.ref[Console], start: U, cycle: U) -> wp.bool:
+    """Read P1 into `r.memory` in M-cycle `cycle` of the instruction that began at `start`.
+
+    Programs do so right after they select a row, while its lines still rise. Returns False, with nothing done, if an
+    event is near.
+    """
+    here = I(r.due - start) >= I(LONGEST)
+    if here:
+        c.stable = r.stable
+        r.memory = joypad_read(c, r.mem, start + cycle - U(1))
+        r.stable = c.stable
+        open_p1(r)
+    return here
+
+
+@wp.func(inline=True)
+def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, p: Q, ctl: U, start: U) -> wp.bool:
+    """Read the operand at `a` (plain address `p`) into `r.memory`; return False, with nothing done, if others must."""
+    wide = is_wide(ctl)
+    here = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
+    if here:
+        r.memory = ld8(p - Q(U(ECHO_OFFSET)))
+        if wide:
+            r.memory = r.memory | (ld8(p - Q(U(ECHO_OFFSET - 1))) << U(8))
+    elif a == U(P1) and not wide:
+        here = read_buttons(r, c, start, (ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
+    return here
+
+
+@wp.func(inline=True)
+def store_here(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
+    """Store `value` at `a` (plain address `p`); return False, with nothing done, if that has other effects."""
+    echo = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
+    here = echo or stores_plainly(r, a, p, value, wide, start)
+    if here:
+        to = p - Q(wp.where(echo, U(ECHO_OFFSET), U(0)))
+        st8(to, value)
+        if wide:
+            st8(to + Q(U(1)), value >> U(8))
+    return here
