@@ -5,9 +5,10 @@ That is possible only while no event is due within the instruction (`Registers.d
 
 import warp as wp
 
-from emulator.constants import LCDC, P1, STAT
+from emulator.constants import LCDC, NR10, P1, STAT
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, st8
 from emulator.kernels.io.joypad import SETTLED, joypad_read, joypad_select
+from emulator.kernels.io.sound_registers import apu_store
 from emulator.kernels.memory.address_map import ECHO_OFFSET, in_echo
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
@@ -109,7 +110,7 @@ def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, p: Q, ctl: U, star
 
 
 @wp.func(inline=True)
-def store_here(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
+def store_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
     """Store `value` at `a` (plain address `p`); return False, with nothing done, if that has other effects."""
     echo = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
     here = echo or stores_plainly(r, a, p, value, wide, start)
@@ -118,4 +119,6 @@ def store_here(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start:
         st8(to, value)
         if wide:
             st8(to + Q(U(1)), value >> U(8))
+    elif a - U(NR10) < U(LCDC - NR10) and not wide and I(r.due - start) >= I(LONGEST):
+        here = apu_store(c, r.mem, a & U(255), value & U(255))
     return here
