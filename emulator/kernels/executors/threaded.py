@@ -121,12 +121,11 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
     value = r.hi >> U(24)
     start = r.now
-    p = r.mem + Q(a - U(ROW_ORIGIN))
     r.pc = r.pc + U(2)
     r.now = r.now + U(3)
     r.work = r.work + U(1)
     r.stable = r.now
-    if not store_here(r, c, a, p, value, wp.bool(False), start):
+    if not store_here(r, c, a, value, wp.bool(False), start):
         ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
         if a == U(P1) and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, value, ctl, start)

@@ -7,7 +7,7 @@ from emulator.kernels.intrinsics import Q, U, ld8
 from emulator.kernels.memory.mapper import FLAT, cart_ram_read
 from emulator.state.batch import Console
 
-ECHO_OFFSET = ECHO - WRAM
+ECHO_ORIGIN = ROW_ORIGIN + ECHO - WRAM  # ROW_ORIGIN of the echo's addresses
 ECHO_PAGES = 0xC0  # of `fast`: bit 6 is WRAM; bit 7 is set if E000-FF7F is memory of its own (flat)
 
 
@@ -33,8 +33,8 @@ def fast_bits(fast: U, a: U) -> U:
 def in_echo(fast: U, a: U, more: U) -> wp.bool:
     """Return whether the bytes `a` to `a` + `more` are the echo of WRAM (E000-FDFF) and plain memory.
 
-    They lie ECHO_OFFSET below the address that `plain_address` returns. `fast` has no bit for them, because their page
-    holds I/O registers as well. `more`: 2 for two bytes, since a push begins with SP behind them, perhaps in OAM.
+    Their bytes lie at `a` - ECHO_ORIGIN of the memory row. `fast` has no bit for them, because their page holds I/O
+    registers as well. `more`: 2 for two bytes, since a push begins with SP behind them, perhaps in OAM.
     """
     return a - U(ECHO) < U(OAM - ECHO) - more and (fast & U(ECHO_PAGES)) == U(0x40)
 

@@ -33,7 +33,7 @@ from emulator.kernels.intrinsics import (
     st_operand_if,
     xor_both,
 )
-from emulator.kernels.memory.address_map import ECHO_OFFSET, fast_bits, in_echo, plain_address
+from emulator.kernels.memory.address_map import ECHO_ORIGIN, fast_bits, in_echo, plain_address
 from emulator.kernels.sm83.cpu_registers import P1_PAGE, UNREADY, Bases, Registers, load_word, wait_if_asked
 from emulator.kernels.sm83.service_inline import (
     LONGEST,
@@ -92,7 +92,6 @@ class Operands:
     rest: wp.uint32  # control bits of the work that the uniform path has not done
     unfinished: wp.bool
     a: wp.uint32
-    p: wp.uint64
     v: wp.uint32
     ctl: wp.uint32
     # State before the instruction
@@ -240,7 +239,6 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     o.pc = r.pc
     o.start = start
     o.a = a
-    o.p = p
     o.v = v
     o.ctl = ctl
 
@@ -287,7 +285,7 @@ def finish_read(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: w
         r.pc = o.pc
         r.now = o.start
         r.work = r.work - U(1)
-        if read_here(r, c, o.a, o.p, o.ctl, o.start):
+        if read_here(r, c, o.a, o.ctl, o.start):
             r.word = o.word
             r.given = U(READ | READ16)
         else:
@@ -333,7 +331,7 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
     elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide and set_bank(r, c, a, v):
         load_word(r, b)
     elif (pair | control | stores) != U(0):
-        if stores != U(0) and store_here(r, c, a, o.p, v, wide, start):
+        if stores != U(0) and store_here(r, c, a, v, wide, start):
             r.given = U(0)  # done
         elif stores != U(0) and a == U(P1) and not wide and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, v & U(255), ctl, start)
@@ -356,7 +354,7 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
     if (r.word & U(UNREADY)) != U(0):
         if echo or (page and r.pc >= U(VRAM) and (fast_bits(r.fast, r.pc) & U(1)) != U(0)):
             p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
-            p = p - Q(wp.where(echo, U(ECHO_OFFSET), U(0)))
+            p = wp.where(echo, r.mem + Q(r.pc - U(ECHO_ORIGIN)), p)
             r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
             back = (r.word & U(0xE7)) == U(0x20) or (r.word & U(0xFF)) == U(0x18)
             if back and (r.word & U(0x800000)) != U(0):

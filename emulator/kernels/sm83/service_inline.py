@@ -5,11 +5,11 @@ That is possible only while no event is due within the instruction (`Registers.d
 
 import warp as wp
 
-from emulator.constants import LCDC, NR10, P1, STAT
+from emulator.constants import LCDC, NR10, P1, ROW_ORIGIN, STAT
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, st8
 from emulator.kernels.io.joypad import SETTLED, joypad_read, joypad_select
 from emulator.kernels.io.sound_registers import apu_store
-from emulator.kernels.memory.address_map import ECHO_OFFSET, in_echo
+from emulator.kernels.memory.address_map import ECHO_ORIGIN, in_echo
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.cpu_registers import PLAIN_IO, Registers, fall_due, open_p1
@@ -53,12 +53,13 @@ def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.boo
 
 
 @wp.func(inline=True)
-def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
+def stores_plainly(r: wp.ref[Registers], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
     """Return whether a write to `a` only changes a picture register's byte, with no other effect now."""
     until = earlier(r.vram_until, r.due)
     plain = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
     if a == U(LCDC):
-        plain = ((ld8(p) ^ value) & U(0xA0)) == U(0)  # neither the LCD's nor the window's enable bit
+        changes = ld8(r.mem + Q(U(LCDC - ROW_ORIGIN))) ^ value
+        plain = (changes & U(0xA0)) == U(0)  # neither the LCD's nor the window's enable bit
     plain = plain and not wide and (r.fast & PICTURE_PLAIN) != U(0)
     return plain and I(until - start) >= I(LONGEST)
 
@@ -96,29 +97,30 @@ def read_buttons(r: wp.ref[Registers], c: wp.ref[Console], start: U, cycle: U) -
 
 
 @wp.func(inline=True)
-def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, p: Q, ctl: U, start: U) -> wp.bool:
-    """Read the operand at `a` (plain address `p`) into `r.memory`; return False, with nothing done, if others must."""
+def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, ctl: U, start: U) -> wp.bool:
+    """Read the operand at `a` into `r.memory`; return False, with nothing done, if the service must."""
     wide = is_wide(ctl)
     here = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
     if here:
-        r.memory = ld8(p - Q(U(ECHO_OFFSET)))
+        p = r.mem + Q(a - U(ECHO_ORIGIN))
+        r.memory = ld8(p)
         if wide:
-            r.memory = r.memory | (ld8(p - Q(U(ECHO_OFFSET - 1))) << U(8))
+            r.memory = r.memory | (ld8(p + Q(1)) << U(8))
     elif a == U(P1) and not wide:
         here = read_buttons(r, c, start, (ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     return here
 
 
 @wp.func(inline=True)
-def store_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
-    """Store `value` at `a` (plain address `p`); return False, with nothing done, if that has other effects."""
+def store_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
+    """Store `value` at `a`; return False, with nothing done, if that has other effects."""
     echo = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
-    here = echo or stores_plainly(r, a, p, value, wide, start)
+    here = echo or stores_plainly(r, a, value, wide, start)
     if here:
-        to = p - Q(wp.where(echo, U(ECHO_OFFSET), U(0)))
-        st8(to, value)
+        at = r.mem + Q(a - wp.where(echo, U(ECHO_ORIGIN), U(ROW_ORIGIN)))
+        st8(at, value)
         if wide:
-            st8(to + Q(U(1)), value >> U(8))
+            st8(at + Q(1), value >> U(8))
     elif a - U(NR10) < U(LCDC - NR10) and not wide and I(r.due - start) >= I(LONGEST):
         here = apu_store(c, r.mem, a & U(255), value & U(255))
     return here
