@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import warp as wp
 
-from emulator.constants import P1
+from emulator.constants import LCDC, NR10, P1
 from emulator.kernels.executors import reset_kernels
 from emulator.kernels.executors.launch_boundary import launch_begin, launch_end
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.io.joypad import SETTLED, joypad_select
+from emulator.kernels.io.sound_registers import apu_store
 from emulator.kernels.memory.mapper import FLAT, MBC1, MBC3, MBC5
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.cpp_instructions import source
@@ -171,7 +172,10 @@ def begin_native(
 
 @wp.func
 def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
-    """Serve the request `asked` if it is EI, DI, RETI or a write to P1; return 0 then, else `asked`."""
+    """Serve the request `asked` if it is EI, DI, RETI or a write to P1 or a sound register; return 0 then.
+
+    Otherwise returns `asked`.
+    """
     o = NativeLocals()
     o.asked = asked
     a = ld32(h.scratch + Q(U(ADDRESS_AT)))
@@ -186,6 +190,11 @@ def do_at_once(h: wp.ref[NativeState], c: wp.ref[Console], asked: U) -> U:
             if joypad_select(c, h.mem, ld32(h.scratch + Q(U(VALUE_AT))) & U(255), t - U(1)) != U(0):
                 c.deadline = c.now  # an interrupt is requested
             o.asked = U(0)
+    elif asked == U(ASK_WRITE) and a - U(NR10) < U(LCDC - NR10) and not is_wide(ctl) and c.mapper != U(FLAT):
+        t = ld32(h.scratch + Q(U(START_AT))) + ((ctl >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
+        if I(t - U(1) - c.deadline) < I(0):
+            if apu_store(c, h.mem, a & U(255), ld32(h.scratch + Q(U(VALUE_AT))) & U(255)):
+                o.asked = U(0)
     return o.asked
 
 

@@ -40,6 +40,7 @@ from emulator.kernels.sm83.service_inline import (
     set_bank,
     set_ime,
     store_here,
+    write_sound,
 )
 from emulator.kernels.sm83.service_requests import (
     ASK_READ,
@@ -125,7 +126,7 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     r.now = r.now + U(3)
     r.work = r.work + U(1)
     r.stable = r.now
-    if not store_here(r, c, a, value, wp.bool(False), start):
+    if not store_here(r, a, value, wp.bool(False), start) and not write_sound(r, c, a, value, start):
         ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
         if a == U(P1) and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, value, ctl, start)

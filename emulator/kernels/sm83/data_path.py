@@ -331,7 +331,7 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
     elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide and set_bank(r, c, a, v):
         load_word(r, b)
     elif (pair | control | stores) != U(0):
-        if stores != U(0) and store_here(r, c, a, v, wide, start):
+        if stores != U(0) and store_here(r, a, v, wide, start):
             r.given = U(0)  # done
         elif stores != U(0) and a == U(P1) and not wide and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, v & U(255), ctl, start)

@@ -112,7 +112,7 @@ def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, ctl: U, start: U) 
 
 
 @wp.func(inline=True)
-def store_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
+def store_here(r: wp.ref[Registers], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
     """Store `value` at `a`; return False, with nothing done, if that has other effects."""
     echo = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
     here = echo or stores_plainly(r, a, value, wide, start)
@@ -121,6 +121,14 @@ def store_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U, wide: w
         st8(at, value)
         if wide:
             st8(at + Q(1), value >> U(8))
-    elif a - U(NR10) < U(LCDC - NR10) and not wide and I(r.due - start) >= I(LONGEST):
-        here = apu_store(c, r.mem, a & U(255), value & U(255))
     return here
+
+
+@wp.func(inline=True)
+def write_sound(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U, start: U) -> wp.bool:
+    """Write `value` to FF10-FF3F; return False, with nothing done, for another address or if time matters.
+
+    Threaded code does so; on the data path the common way would load three addresses in each trip for it.
+    """
+    here = a - U(NR10) < U(LCDC - NR10) and I(r.due - start) >= I(LONGEST)
+    return here and apu_store(c, r.mem, a & U(255), value)
