@@ -6,7 +6,7 @@ code for every case; this is a tenth of it, without a call, and all lanes of a s
 
 import warp as wp
 
-from emulator.constants import LCDC_OBJ_ENABLE, LCDC_OBJ_SIZE, P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
+from emulator.constants import P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
 from emulator.kernels.io.joypad import joypad_read
 from emulator.kernels.memory.address_map import is_flat
@@ -18,12 +18,9 @@ from emulator.kernels.ppu.mode_timing import (
     LAST_LINE,
     LINE_DOTS,
     VBLANK_LINE,
-    Found,
-    cost_of_objects,
     dot_of,
-    find_on_line,
-    has_window,
     is_plain,
+    plain_end_here,
     window_seen,
 )
 from emulator.kernels.ppu.vram_oam_access import access_time, first_line_to_see, lcd_is_on, ppu_vram_window
@@ -81,21 +78,8 @@ class Status:
 
 
 @wp.func
-def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
-    """Add to `o.end`, the end of mode 3, the dots that the line's objects cost."""
-    found = Found()
-    find_on_line(found, oam, o.line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
-    if (found.low | found.high) != U(0):
-        o.end = o.end + cost_of_objects(found, oam, scx, window_x)
-
-
-@wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """Compute the end of mode 3 of a line that is cached, or plain and without writes.
-
-    It repeats `mode_timing.plain_end` with registers that are loaded already: the kernel that inlines that one instead
-    has a few machine instructions more.
-    """
+    """Compute the end of mode 3 of a line that is cached, or plain and without writes; 0 for another."""
     o.end = 0
     if I(c.ppu_end_line) == o.line + 1:
         o.end = I(c.ppu_end)
@@ -105,10 +89,7 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
         wx = I(o.window >> U(24))
         window = window_seen(c, mem, o.line * LINE_DOTS + 4)
         if is_plain(lcdc, scx, wx, window):
-            o.end = 256 + (scx & 7) + wp.where(has_window(lcdc, wx, window), 6, 0)
-            if (lcdc & LCDC_OBJ_ENABLE) != 0:
-                window_x = wp.where(has_window(lcdc, wx, window), wx + 1, 256)
-                add_objects(o, mem + Q(U(ROW_OAM)), lcdc, scx, window_x)
+            o.end = plain_end_here(mem + Q(U(ROW_OAM)), o.line, 0, lcdc, scx, wx, window)
             c.ppu_end_line = U(o.line + 1)
             c.ppu_end = U(o.end)
 
