@@ -21,6 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import warp as wp
+
 POWER_ON_FRAMES = 600
 """Frames that each plays before it is timed."""
 HERE = Path(__file__).resolve().parents[1]
@@ -51,8 +54,6 @@ def peers(rom: Path, num_envs: int, options: argparse.Namespace) -> list[dict[st
 def nesle(options: argparse.Namespace, num_envs: int) -> list[dict[str, Any]]:
     """Return NeSLE's rows for one size, without and with pictures; it is imported from the checkout `options.nesle`."""
     sys.path.insert(0, str(options.nesle.resolve() / "src"))
-    import numpy as np
-    import warp as wp
     from nesle._cuda_core import CudaBatch  # pyright: ignore[reportMissingImports]
 
     random = np.random.default_rng(1)
