@@ -37,7 +37,6 @@ from emulator.kernels.ppu.mode_timing import (
     VBLANK_LINE,
     compared_ly,
     dot_of,
-    known_line_end,
     line_end,
     ly_at,
     mode_at,
@@ -108,6 +107,12 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
 
 
 @wp.func
+def time_of_dot(c: wp.ref[Console], line: int, x: int) -> U:
+    """Return the first M-cycle in which a CPU access sees dot `x` of `line`."""
+    return c.ppu_origin + U((line * LINE_DOTS + x + 4) >> 2) + U(1)
+
+
+@wp.func
 def status_at(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
     """Return LY or STAT at dot `x` of `line`; `c.stable` becomes the time of the next change."""
     value = get8(mem, ROW_IO + I(register))
@@ -119,7 +124,7 @@ def status_at(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
             equal = get8(mem, ROW_LYC) == 0
         value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
     change = status_change(c, mem, register, line, x)
-    c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
+    c.stable = time_of_dot(c, line, change)
     return U(value)
 
 
@@ -146,22 +151,6 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
         o.value = U(0)
         if register == U(io.STAT):
             o.value = U(get8(mem, ROW_STAT)) | U(0x80)
-    return o.value
-
-
-@wp.func
-def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
-    """Return the first M-cycle in which STAT shows mode 0, given that it shows mode 2 or 3 at `t`.
-
-    Returns 0 if only `ppu_status` can tell (first frame after LCD on, or an OAM DMA near).
-    """
-    o = StatusLocals()
-    o.value = U(0)
-    dot = dot_of(c, access_time(t))
-    if c.ppu_first == U(0) and not near_dma(c, dot):
-        line = dot / LINE_DOTS
-        end = known_line_end(c, mem, line)
-        o.value = c.ppu_origin + U((line * LINE_DOTS + end + 4) >> 2) + U(1)
     return o.value
 
 

@@ -9,13 +9,14 @@ import warp as wp
 from emulator.constants import P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
 from emulator.kernels.io.joypad import joypad_read
+from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.address_map import is_flat
 from emulator.kernels.memory.io_registers import ROW_LCDC
 from emulator.kernels.ppu.frame_log import DMA_DOTS
 from emulator.kernels.ppu.frame_log_writer import keep_vram_byte
+from emulator.kernels.ppu.lcd_registers import status_at, time_of_dot
 from emulator.kernels.ppu.mode_timing import (
     FRAME_DOTS,
-    LAST_LINE,
     LINE_DOTS,
     VBLANK_LINE,
     dot_of,
@@ -64,9 +65,7 @@ class Status:
 
     value: wp.uint32  # value read; 0 if only `attend` can tell
     line: wp.int32
-    x: wp.int32  # dot of the line
     end: wp.int32  # dot at which mode 3 ends; 0 if only the exact path can tell
-    change: wp.int32  # dot at which STAT changes
     loop: wp.uint32  # M-cycles of a turn if the read is part of a waiting loop, else 0
     hblank: wp.bool  # ... for HBlank
     passed: wp.uint32  # M-cycles of the skipped turns
@@ -116,48 +115,32 @@ def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high:
 
 @wp.func
 def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
-    """Compute STAT as read at `t`, with the LCD on and no OAM DMA near."""
+    """Compute STAT as read at `t`, with the LCD on and no OAM DMA near; `c.stable` becomes the time of its change."""
     o.value = U(0)
     dot = dot_of(c, access_time(t))
     o.line = dot / LINE_DOTS
-    o.x = dot - o.line * LINE_DOTS
+    x = dot - o.line * LINE_DOTS
     ld128(mem + Q(U(ROW_LCDC)), o.registers, o.compare, o.window, o.rest)
     calm = c.ppu_dma == U(0)
     if c.ppu_dma == U(1):
         calm = I(t * U(4) - c.ppu_dma_start) >= DMA_DOTS + 16 + LINE_DOTS
-    # Line 153 shows its number for a moment only; the first dots differ by line.
-    settled = o.x >= 12 or (o.x >= 5 and o.line != LAST_LINE)
-    settled = settled or (o.line > 0 and o.line < VBLANK_LINE)
-    calm = calm and settled and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
+    calm = calm and c.ppu_first == U(0) and (o.registers & U(0x80)) != U(0) and not is_flat(c)
     if calm and dot >= 0 and dot < FRAME_DOTS:
         o.end = 1
-        ly = wp.where(o.line == LAST_LINE, 0, o.line)
-        o.change = LINE_DOTS + wp.where(o.line < VBLANK_LINE - 1 or o.line == LAST_LINE, 3, 2)
-        mode = U(1)
-        if o.line < VBLANK_LINE:
-            if o.x >= 84 or o.hblank:
-                plain_line_end(o, c, mem)
-            mode = wp.where(o.x < 84, U(2), wp.where(o.x < o.end, U(3), U(0)))
-            o.change = wp.where(o.x < 84, 84, wp.where(o.x < o.end, o.end, o.change))
-        if o.x < 5:
-            o.change = o.x + 1
-            mode = wp.where(o.x < 4, U(0), U(2))
-            ly = wp.where(o.x < 3, ly - 1, wp.where(o.x == 3, -1, ly))
+        if o.line < VBLANK_LINE and (x >= 84 or o.hblank):
+            plain_line_end(o, c, mem)
         if o.end != 0:
-            equal = wp.where(ly == I((o.compare >> U(8)) & U(0xFF)), U(4), U(0))
-            o.value = ((o.registers >> U(8)) & U(0x78)) | U(0x80) | equal | mode
-
-
-@wp.func
-def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
-    """Return the first M-cycle in which a CPU access sees dot `dot` of the line."""
-    return c.ppu_origin + U((o.line * LINE_DOTS + dot + 4) >> 2) + U(1)
+            o.value = status_at(c, mem, U(io.STAT), o.line, x)
 
 
 @wp.func
 def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
-    """Skip a loop to HBlank like `idle_loops_stat.wait_for_hblank`; set `o.value` to 0 if an event comes before."""
-    hblank = time_of(o, c, o.end)
+    """Skip a loop that waits until bit 1 of STAT is 0, the commonest one; set `o.value` to 0 if an event comes before.
+
+    The loop is 'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4' and has read mode 2 or 3. Every turn up to
+    the one that reads mode 0 leaves the same A and F.
+    """
+    hblank = time_of_dot(c, o.line, o.end)
     o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
     fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
     o.value = wp.where(I(hblank - t) > I(0) and fits, o.value & U(0xFC), U(0))
@@ -184,7 +167,7 @@ def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, de
     if o.loop == U(0) or o.hblank:
         see_status(o, c, mem, t)
         if o.value != U(0):
-            until = earlier(stable, time_of(o, c, o.change))
+            until = earlier(stable, c.stable)
             if o.hblank and (o.value & U(2)) != U(0):
                 pass_mode_3(o, c, t, now, deadline)
     return until
