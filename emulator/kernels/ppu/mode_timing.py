@@ -405,11 +405,11 @@ def in_hblank(c: wp.ref[Console], mem: Q, line: int, x: int) -> wp.bool:
     """Return whether mode 3 of a visible line has ended before dot `x`."""
     over = wp.bool(False)
     if x >= 256:
-        over = x >= known_line_end(c, mem, line)
+        over = x >= line_end(c, mem, line)
     return over
 
 
-@wp.func
+@wp.func(inline=False)
 def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
     """Return the PPU mode that STAT shows at dot `x` of `line`."""
     short = c.ppu_first != U(0) and line == 0
