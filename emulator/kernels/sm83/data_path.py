@@ -292,7 +292,7 @@ def finish_read(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: w
             r.held = o.word
             leave_request(r.mem + Q(b.scratch), o.a, U(0), o.ctl, o.start)
             r.asked = with_kind(U(ASK_READ), o.a)
-            wait_if_asked(r)
+        wait_if_asked(r)
 
 
 @wp.func(inline=True)
