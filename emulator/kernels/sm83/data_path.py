@@ -43,6 +43,7 @@ from emulator.kernels.sm83.service_inline import (
     set_bank,
     set_ime,
     store_here,
+    write_sound,
 )
 from emulator.kernels.sm83.service_requests import (
     ASK_CONTROL,
@@ -335,7 +336,7 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
             r.given = U(0)  # done
         elif stores != U(0) and a == U(P1) and not wide and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, v & U(255), ctl, start)
-        else:
+        elif stores == U(0) or wide or not write_sound(r, c, a, v & U(255), start):
             operand = wp.where(control != U(0), r.pc - o.pc, v)
             leave_request(r.mem + Q(b.scratch), wp.where(pair != U(0), o.before, a), operand, ctl, start)
             asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))

@@ -126,9 +126,6 @@ def store_here(r: wp.ref[Registers], a: U, value: U, wide: wp.bool, start: U) ->
 
 @wp.func(inline=True)
 def write_sound(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U, start: U) -> wp.bool:
-    """Write `value` to FF10-FF3F; return False, with nothing done, for another address or if time matters.
-
-    Threaded code does so; on the data path the common way would load three addresses in each trip for it.
-    """
+    """Write `value` to FF10-FF3F; return False, with nothing done, for another address or if time matters."""
     here = a - U(NR10) < U(LCDC - NR10) and I(r.due - start) >= I(LONGEST)
     return here and apu_store(c, r.mem, a & U(255), value)
