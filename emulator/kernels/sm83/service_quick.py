@@ -1,4 +1,4 @@
-"""Short answers to the commonest requests: STAT, P1, and a byte for open VRAM.
+"""Short answers to the commonest requests: reads of STAT and P1.
 
 Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests, through
 code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it together.
@@ -6,13 +6,12 @@ code for every case; this is a tenth of it, without a call, and all lanes of a s
 
 import warp as wp
 
-from emulator.constants import P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
-from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
+from emulator.constants import P1, ROW_OAM, STAT, VRAM
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld32, ld32_constant, ld128, st32
 from emulator.kernels.io.joypad import joypad_read
 from emulator.kernels.memory.address_map import is_flat
 from emulator.kernels.memory.io_registers import ROW_LCDC
 from emulator.kernels.ppu.frame_log import DMA_DOTS
-from emulator.kernels.ppu.frame_log_writer import keep_vram_byte
 from emulator.kernels.ppu.lcd_registers import time_of_dot
 from emulator.kernels.ppu.mode_timing import (
     FRAME_DOTS,
@@ -24,16 +23,16 @@ from emulator.kernels.ppu.mode_timing import (
     plain_end_here,
     window_seen,
 )
-from emulator.kernels.ppu.vram_oam_access import access_time, first_line_to_see, lcd_is_on, ppu_vram_window
+from emulator.kernels.ppu.vram_oam_access import access_time, ppu_vram_window
 from emulator.kernels.sm83.idle_loops_stat import A_CARRY_HL, turns_in
 from emulator.kernels.sm83.service_requests import (
+    ADDRESS_AT,
     ASK_READ,
-    ASK_WRITE,
+    CONTROL_AT,
     HAS_MEMORY,
     HAS_WORD,
     MEMORY_AT,
     NO_ANSWER,
-    REQUEST,
     WINDOW_AT,
     WORD_AT,
     is_wide,
@@ -41,22 +40,10 @@ from emulator.kernels.sm83.service_requests import (
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console
 
-READ16 = control_rows.READ16
-WRITE16 = control_rows.WRITE16
-
 
 @wp.struct
-class Answer:
-    """Request as the mailbox holds it, and its answer."""
-
-    address: wp.uint32
-    operand: wp.uint32
-    control: wp.uint32
-    time: wp.uint32
-    word: wp.uint32
+class AnswerLocals:
     answer: wp.uint32
-    memory: wp.uint32
-    window: wp.uint32
 
 
 @wp.struct
@@ -203,83 +190,42 @@ def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
 
 
 @wp.func
-def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_skip: U):
-    """Answer a request to read STAT for the instruction at PC; a loop that waits for HBlank is skipped."""
+def answer_status(c: wp.ref[Console], mem: Q, p: Q, t: U, words: Q, idle_skip: U) -> U:
+    """Answer a request to read STAT at `t` for the instruction at PC; a loop that waits for HBlank is skipped."""
+    o = AnswerLocals()
+    o.answer = NO_ANSWER
     s = Status()
     s.loop = U(0)
     s.hblank = wp.bool(False)
-    t = c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     if idle_skip != U(0):
-        find_loop(s, words, o.word, c.pc, c.rom_low, c.rom_high)
+        find_loop(s, words, ld32(p + Q(U(WORD_AT))), c.pc, c.rom_low, c.rom_high)
     stable = read_in_loop(s, c, mem, t, c.now, c.deadline, c.stable)
     if s.value != U(0):
         c.stable = stable
         c.now = c.now + s.passed
         c.hi = after_turns(s, c.hi)
+        st32(p + Q(U(MEMORY_AT)), s.value)
+        st32(p + Q(U(WINDOW_AT)), window_after(c, mem, c.now, s.value))
         o.answer = U(HAS_WORD | HAS_MEMORY)
-        o.memory = s.value
-        o.window = window_after(c, mem, c.now, s.value)
-
-
-@wp.func
-def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
-    """Log the VRAM byte at `offset` that a store at `t` replaces, for pictures that are not drawn yet.
-
-    Returns False if VRAM may be blocked, or if only `attend` can log it.
-    """
-    dot = dot_of(c, access_time(t))
-    line = dot / LINE_DOTS
-    x = dot - line * LINE_DOTS
-    done = lcd_is_on(mem) and c.ppu_first == U(0) and dot >= 0 and dot < FRAME_DOTS
-    over = x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end)
-    if done and (line >= VBLANK_LINE or x < 84 or over):
-        old = I(ld8(mem + Q(offset)))
-        done = keep_vram_byte(c, mem, I(offset), first_line_to_see(line, x, 89), old)
-    else:
-        done = wp.bool(False)
-    return done
-
-
-@wp.func
-def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
-    """Answer a request to store a byte to VRAM, if VRAM is accessible."""
-    t = o.time + ((o.control >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
-    offset = o.address - U(ROW_ORIGIN)
-    plain = c.dma_state == U(0) and not is_flat(c)
-    if plain:
-        o.window = c.now
-        if (c.ppu_drafting | c.ppu_finished) != U(0):
-            plain = keep_old_byte(c, mem, offset, t)
-        else:
-            o.window = ppu_vram_window(c, mem, t, U(0))
-            plain = I(o.window - t) >= I(0)
-        if plain:
-            st8(mem + Q(offset), o.operand)
-            o.answer = U(0)
+    return o.answer
 
 
 @wp.func
 def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_skip: U) -> U:
-    """Answer a request to read STAT or P1, or to store to VRAM; NO_ANSWER for any other, or if only `attend` can.
+    """Answer a request to read STAT or P1; NO_ANSWER for any other, or if only `attend` can.
 
     `p`: address of the mailbox.
     """
-    o = Answer()
+    o = AnswerLocals()
     o.answer = NO_ANSWER
-    if asked == U(ASK_READ) or asked == U(ASK_WRITE):
-        ld128(p + Q(U(REQUEST)), o.address, o.operand, o.control, o.time)
-        o.word = ld32(p + Q(U(WORD_AT)))
-        calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0)
-        calm = calm and not is_wide(o.control)
-        if calm and asked == U(ASK_READ) and o.address == U(STAT):
-            answer_status(o, c, mem, words, idle_skip)
-        elif calm and asked == U(ASK_READ) and o.address == U(P1):
-            o.window = ld32(p + Q(U(WINDOW_AT)))
-            o.memory = joypad_read(c, mem, c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7)) - U(1))
+    if asked == U(ASK_READ):
+        address = ld32(p + Q(U(ADDRESS_AT)))
+        control = ld32(p + Q(U(CONTROL_AT)))
+        t = c.now + ((control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
+        calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0) and not is_wide(control)
+        if calm and address == U(STAT):
+            o.answer = answer_status(c, mem, p, t, words, idle_skip)
+        elif calm and address == U(P1):
+            st32(p + Q(U(MEMORY_AT)), joypad_read(c, mem, t - U(1)))
             o.answer = U(HAS_WORD | HAS_MEMORY)
-        elif calm and asked == U(ASK_WRITE) and (o.address & U(0xE000)) == U(VRAM):
-            answer_store(o, c, mem)
-        if o.answer != NO_ANSWER:
-            st32(p + Q(U(WINDOW_AT)), o.window)
-            st32(p + Q(U(MEMORY_AT)), o.memory)
     return o.answer
