@@ -151,7 +151,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     checkouts = {"new": HERE} | ({"base": options.base.resolve()} if options.base else {})
     children = {name: Child(path, options.device, options.launches) for name, path in checkouts.items()}
     rows: list[dict[str, Any]] = []
-    equal, same_work = True, True
+    equal, same_work, device = True, True, ""
     for num_envs in map(int, options.num_envs.split(",")):
         for rom in options.rom:
             cases = [Case(rom.resolve(), num_envs, form) for form in options.form or ["plain"]]
@@ -161,6 +161,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                     for case in cases:
                         found.setdefault((name, case.form), []).append(children[name].measure(case))
             records = [record for many in found.values() for record in many]
+            device = records[0]["device"]
             equal &= len({(record["states"], record["pictures"]) for record in records}) == 1
             same_work &= len({record["work"] for record in records}) == 1
             for (name, form), many in found.items():
@@ -170,7 +171,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for child in children.values():
         child.close()
     return {
-        "device": records[0]["device"],
+        "device": device,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commits": {name: commit_of(path) for name, path in checkouts.items()},
         "command": " ".join(["python scripts/bench_executors.py", *sys.argv[1:]]),
