@@ -102,7 +102,8 @@ static inline void turn_bank(Host* h) {
     for (u32 i = 2; i < 4; i++) h->reads.c[i] = h->fast >> i & 1 ? at : 0;
 }
 
-// `mapper.switch_bank`, for a write to 2000-3FFF that does nothing else.
+// `mapper.switch_bank` once more, for a write to 2000-3FFF that does nothing else: leaving for it takes 3 to 17 %
+// of a launch (six games).
 static inline bool switch_bank(Host* h, u32 a, u32 value) {
     Console* c = CONSOLE;
     const u32 kind = c->mapper;
@@ -117,7 +118,8 @@ static inline bool switch_bank(Host* h, u32 a, u32 value) {
     return true;
 }
 
-// Nothing is requested: EI and RETI need not look up, and DI never. `interrupts.switch_interrupts`.
+// Nothing is requested: EI and RETI need not look up, and DI never. `interrupts.switch_interrupts` once more: leaving
+// for it takes 1 to 6 % of a launch (six games).
 static inline bool switch_interrupts(Host* h, u32 kind, u32 now) {
     Console* c = CONSOLE;
     if (kind != DI && (REQUESTED || (kind == EI && (int)(c->launch_end - now) < 8))) return false;
