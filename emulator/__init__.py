@@ -25,14 +25,14 @@ Folders, lowest first; a file imports from its own folder and from those before 
 
 Inside kernels.ppu a launch only logs the inputs of the picture (`frame_log`, written by `frame_log_writer`, read by
 `frame_log_reader`); `render_parallel`, or `render_serial` on a CPU, draws it afterwards: a line by `pixel_fifo`, dot
-by dot, if registers are written while it is drawn, else 32 pixels at a time by `scanline`, `scanline_gpu` or
-`scanline_cpu`. `mode_timing` computes the position of the PPU, `lcd_registers` the values that the CPU reads.
+by dot, if registers are written while it is drawn, else 32 pixels at a time by `scanline`, or on a CPU `scanline_cpu`.
+`mode_timing` computes the position of the PPU, `lcd_registers` the values that the CPU reads.
 
 Inside kernels.sm83: `data_path` is the one of `uniform`; `plan` states what an instruction does, from which
 `cpp_instructions` writes the C++ of `native`, `ptx_threaded_code` the PTX of `threaded` and its code table, which
 names for each ROM byte the block of that code that executes it. Rare work is left to the service:
-`service_requests` defines requests and answers, `service` answers any, `service_quick` the two commonest,
-`service_inline` those that need no request; `idle_loops_stat` and `idle_loops_ram` skip turns of waiting loops.
+`service_requests` defines requests and answers, `service` answers any, `service_quick` the commonest,
+`service_inline` does what needs no request; `idle_loops_stat` and `idle_loops_ram` skip turns of waiting loops.
 
 Inside hot_code (ADR 30, ADR 31): `background_search` starts the process of `search`, which plays a ROM and counts its
 executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `superblocks` makes blocks of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
 from emulator.kernels.sm83.cpu_registers import (
     UNREADY,
     Bases,
@@ -29,16 +29,26 @@ from emulator.kernels.sm83.cpu_registers import (
 from emulator.kernels.sm83.data_path import C_BIT, Z_BIT, Operands, execute, fetch, finish, watch_for_loop
 from emulator.kernels.sm83.interrupts import DI, EI, RETI
 from emulator.kernels.sm83.ptx_threaded_code import NOTHING_MORE, More, source
-from emulator.kernels.sm83.service_entry import read_status_here, serve
+from emulator.kernels.sm83.service_entry import READ_CYCLE, read_status_here, serve
 from emulator.kernels.sm83.service_inline import (
     LONGEST,
+    read_buttons,
     reads_plainly,
     select_buttons,
     set_bank,
     set_ime,
-    stores_plainly,
+    store_here,
+    write_sound,
 )
-from emulator.kernels.sm83.service_requests import ASK_FETCH, ASK_READ, ASK_WRITE, DONE, leave_request, with_kind
+from emulator.kernels.sm83.service_requests import (
+    ASK_READ,
+    ASK_WRITE,
+    ASKED_AT,
+    DONE,
+    HAS_WORD,
+    leave_request,
+    with_kind,
+)
 from emulator.launch.launch_shapes import TAIL_BLOCK
 from emulator.launch.launch_tail import ENV_MASK, still_asks
 from emulator.rom import control_rows
@@ -49,7 +59,6 @@ BRANCH_MASK, JR_WAITS, JP_WAITS = (0x7E7, 0x20 | WAITS, 0xC2 | WAITS)  # of a wo
 LDH_MASK, LDH_A_N8, LDH_N8_A = 0x8003FF, 0xF0, 0xE0  # LDH A,(n8) and LDH (n8),A below FF80
 RETI_MASK, RETI_OPCODE = 0x3FF, 0xD9
 BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
-FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
 
@@ -88,6 +97,8 @@ def read_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
         here = reads_plainly(r, a, r.now)
         if not here and a == U(STAT):
             here = read_status_here(r, c, b)
+        elif not here and a == U(P1):
+            here = read_buttons(r, c, r.now, U(READ_CYCLE))
         if not here:
             r.held = word
             ctl = ld32(row_address(b.control, U(LDH_A_N8)) + Q(24))
@@ -108,14 +119,11 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
     value = r.hi >> U(24)
     start = r.now
-    p = r.mem + Q(a - U(ROW_ORIGIN))
     r.pc = r.pc + U(2)
     r.now = r.now + U(3)
     r.work = r.work + U(1)
     r.stable = r.now
-    if stores_plainly(r, a, p, value, wp.bool(False), start):
-        st8(p, value)
-    else:
+    if not store_here(r, a, value, wp.bool(False), start) and not write_sound(r, c, a, value, start):
         ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
         if a == U(P1) and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, value, ctl, start)
@@ -179,7 +187,7 @@ class Handed:
 
     over: wp.uint32  # 1: its registers lie in the mailbox already
     asks: wp.bool  # it waits for an answer
-    fresh: wp.bool  # the instruction at PC may be plain: it has not been checked
+    fresh: wp.bool  # the instruction at PC may be plain: it is neither checked nor in `Registers.word`
 
 
 class Kernels(NamedTuple):
@@ -230,7 +238,7 @@ def _instruction_runner(run_threads: Any) -> Any:
             execute(r, b, o)
             if o.unfinished:
                 finish(r, c, b, o)
-        if goes_on(r) and is_mapped(r, c) and r.pc < U(VRAM):
+        if goes_on(r) and r.given == U(0) and is_mapped(r, c) and r.pc < U(VRAM):
             run_threads(r, b, code)
             load_word(r, b)
 
@@ -262,7 +270,7 @@ def _console_runner(run_on: Any) -> Any:
             h.asks = still_asks(r.mem, b, entry)
         o = Operands()
         while r.asked < DONE:
-            h.fresh = not goes_on(r) and h.over == U(0) and (r.asked & U(FETCHES)) == U(0)
+            h.fresh = not goes_on(r)
             if not goes_on(r) and not close_vram(r):
                 if h.over == U(0):
                     hand_over(r, c, b)
@@ -270,6 +278,7 @@ def _console_runner(run_on: Any) -> Any:
                     serve(c, r.mem, b)
                 h.over = U(0)
                 h.asks = True
+                h.fresh = (ld32(r.mem + Q(b.scratch) + Q(U(ASKED_AT))) & U(HAS_WORD)) == U(0)
                 take_back(r, c, b)
             run_on(r, c, b, o, code, h.fresh)
 

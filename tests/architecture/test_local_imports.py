@@ -129,7 +129,9 @@ WAITING = """
     dmglab/__init__.py: trainer_core.wire.environment trainer_core.wire.errors
     dmglab/programs.py: gui.__main__ trainer_core.cli.main
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
-    scripts/compare_checkouts.py: emulator emulator.emulator
+    scripts/bench_executors.py: emulator emulator.emulator emulator.hot_code.search emulator.launch.launch_shapes
+        emulator.state.snapshot numpy warp
+    scripts/bench_rivals.py: nesle._cuda_core
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
         gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
         gui.state.session gui.state.telemetry numpy psutil

@@ -9,6 +9,7 @@ import pytest
 from micro.assembler import MicroRom, assemble
 
 from emulator import Cartridge, Emulator
+from emulator.frame_launcher import Executor
 
 pytestmark = pytest.mark.warp
 
@@ -23,11 +24,12 @@ HELD = {  # buttons from frame 41 on
 PAIRS = ("af", "bc", "de", "hl")
 
 
-@pytest.fixture(scope="module", params=["native", "uniform"])
-def finished(request: pytest.FixtureRequest) -> Emulator:
+@pytest.fixture(scope="module")
+def finished(engine: tuple[str, Executor]) -> Emulator:
     """All micro-ROMs after 120 frames."""
     cartridges = [Cartridge.from_bytes(rom.image, name) for name, rom in ROMS.items()]
-    emulator = Emulator(cartridges, len(cartridges), trap_ld_b_b=True, executor=request.param)
+    device, executor = engine
+    emulator = Emulator(cartridges, len(cartridges), device, trap_ld_b_b=True, executor=executor)
     held = np.array([HELD.get(name, 0) for name in ROMS], np.uint8)
     for launch in range(6):
         assert launch >= 3 or not emulator.stopped()[held != 0].any()

@@ -140,3 +140,27 @@ def test_objects_that_change_before_mode_3_count(executor: Executor) -> None:
     assert skipping.state_hash() == turning.state_hash()
     notes = turning.batch.ram.numpy()[:, 0x4200:0x421E] & 3
     assert len(np.unique(notes, axis=0)) > 5
+
+
+IN_ECHO = bytes([0x34, 0xE5, 0xC1, 0x71, 0x46, 0xC9])  # inc (hl); push hl; pop bc; ld (hl), c; ld b, (hl); ret
+ECHO_GAME = (
+    bytes([0xF3, 0x31, 0xF0, 0xFD, 0x21, 0x00, 0xC1])  # di; ld sp, FDF0; ld hl, C100
+    + b"".join(bytes([0x36, byte, 0x23]) for byte in IN_ECHO)
+    + bytes([0x21, 0x40, 0xE2, 0xCD, 0x00, 0xE1])  # turn: ld hl, E240; call E100
+    + bytes([0x3E, 0x10, 0xE0, 0x00, 0xF0, 0x00, 0x4F, 0xF0, 0x00])  # select buttons; ldh a, (P1); ld c, a; again
+    + bytes([0x3E, 0x20, 0xE0, 0x00, 0xF0, 0x00, 0xA1, 0xEA, 0x00, 0xE2])  # directions; and c; ld (E200), a
+    + bytes([0x21, 0x00, 0xC3, 0x34, 0x18, 0xDF])  # ld hl, C300; inc (hl); jr turn
+)
+
+
+def test_echo_ram_and_buttons_are_read_without_a_request() -> None:
+    emulator = Emulator(cartridge(ECHO_GAME, "echo"), 2, executor="uniform")
+    requests = emulator.count_places()
+    emulator.run([None, "a+right"], 2)
+    assert emulator.work().min() > 4000
+    assert requests.numpy()[0, -1] < 20
+    free, held = (emulator.peek(env, 0xC000, 0x400) for env in range(2))
+    assert free[0x240] == 0x40, "E240: what was pushed there and popped"
+    assert free[0x300] == held[0x300] > 0
+    assert free[0x200] & 0x0F == 0x0F
+    assert held[0x200] & 0x0F != 0x0F

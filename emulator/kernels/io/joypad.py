@@ -97,7 +97,7 @@ def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
 
 @wp.func
 def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """Write `value` to P1 in the M-cycle that begins at `t`; return the lines that fell, as bits."""
+    """Write `value` to P1 in the M-cycle that begins at `t`; return INTERRUPT_JOYPAD if that requests it, enabled."""
     joypad_settle(c, mem, t)
     wanted = value & U(0x30)
     follows = io_get(mem, U(io.P1))
@@ -112,7 +112,7 @@ def joypad_select(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
     c.joypad_settles = wp.where(wait != U(0), t + wait, U(0))
     falls = joypad_change(c, mem, wanted & wp.where(wait != U(0), follows, U(0x30)), c.buttons)
     joypad_show(c, mem)
-    return falls
+    return wp.where(falls != U(0), io_get(mem, U(io.IE)) & U(INTERRUPT_JOYPAD), U(0))
 
 
 @wp.func

@@ -26,7 +26,7 @@ from emulator.kernels.ppu.frame_log import FINISHED_OAM, FROZEN_DMA
 from emulator.kernels.ppu.frame_log_reader import KIND_EXACT, KIND_PLAIN, SCREEN_LINE_BYTES, Walk, exact_line
 from emulator.kernels.ppu.frame_log_writer import back_screen, draw_finished, redo_up, release_finished, undo_down
 from emulator.kernels.ppu.mode_timing import VBLANK_LINE
-from emulator.kernels.ppu.scanline_gpu import draw_in_words, left_of_window
+from emulator.kernels.ppu.scanline import draw_in_words, left_of_window
 from emulator.kernels.ppu.scanline_plan import (
     CHANGING_COUNT,
     DMA_BIAS,

@@ -1,12 +1,12 @@
 """Line without writes during mode 3, drawn 32 pixels at a time on bit planes; on a CPU by C++ (scanline_cpu.py).
 
+VRAM is read as it was before later writes (vram_changes.py).
+
 A packed line is 40 bytes: 20 bytes of low shade bits, then 20 bytes of high ones, leftmost pixel in the top
 bit of the first byte. Eight picture registers travel in two words: `lower` holds LCDC, SCY, SCX, BGP and
 `upper` OBP0, OBP1, WY, WX, lowest byte first.
 https://gbdev.io/pandocs/Tile_Data.html, https://gbdev.io/pandocs/OAM.html
 """
-
-from typing import Any
 
 import warp as wp
 
@@ -18,11 +18,12 @@ from emulator.constants import (
     LCDC_TILE_DATA,
     LCDC_WINDOW_MAP,
 )
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st32
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld16, on_gpu, prmt, st64, st128
 from emulator.kernels.ppu.mode_timing import has_window
 from emulator.kernels.ppu.pixel_fifo_objects import reverse8
 from emulator.kernels.ppu.pixel_fifo_state import vec10
 from emulator.kernels.ppu.scanline_cpu import draw_natively
+from emulator.kernels.ppu.vram_changes import NOTHING, byte_seen, pair_seen
 
 ALL = wp.constant(wp.uint32(0xFFFFFFFF))
 
@@ -68,19 +69,20 @@ def add_object(p: wp.ref[Planes], low: int, high: int, flags: int, at: int):
         p.palette = p.palette | word_low | word_high
 
 
-@wp.func(inline=False)
+@wp.func
 def fetch_tiles(vram: Q, map_row: int, column: int, fine: int, signed: int, y: int, later: int, changes: Q) -> Planes:
     """Return 32 pixels of a tile map row, from pixel `fine` of tile `column` (modulo 32) on.
 
     `map_row` is the VRAM offset of the map row, `y` & 7 the pixel row in the tiles; `signed` selects tile data at 9000.
-    `later` and `changes` are unused here: the version in scanline_gpu.py needs them.
+    VRAM is read as it was before the undo entries `later`; `changes`: as in vram_changes.py.
     """
     low = Q(0)
     high = Q(0)
     for i in range(5):
-        tile = I(ld8(vram + Q(U(map_row + ((column + i) & 31)))))
+        place = map_row + ((column + i) & 31)
+        tile = I(byte_seen(vram, place, ld8(vram + Q(U(place))), later, changes))
         address = tile * 16 + wp.where(signed != 0 and tile < 128, 0x1000, 0) + (y & 7) * 2
-        pair = ld16(vram + Q(U(address)))
+        pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
         low = (low << Q(8)) | Q(pair & U(0xFF))
         high = (high << Q(8)) | Q(pair >> U(8))
     p = Planes()
@@ -138,84 +140,140 @@ def line_objects_here(oam: Q, line: int, lcdc: int) -> vec10:
     return found
 
 
-@wp.func(inline=False)
-def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int) -> Planes:
+@wp.func
+def object_planes(vram: Q, oam: Q, line: int, lcdc: int, found: vec10, left: int, later: int, changes: Q) -> Planes:
     """Return 32 pixels of the object layer from screen column `left` on; the first object in `found` wins."""
     p = Planes()
     last = wp.where((lcdc & LCDC_OBJ_SIZE) != 0, 15, 7)
-    for i in range(10):
+    i = I(0)
+    while i < 10 and found[wp.min(i, 9)] >= 0:
         key = found[i]
+        i = i + 1
         at = (key >> 8) - 8 - left
-        if key >= 0 and at > -8 and at < 32:
+        if at > -8 and at < 32:
             entry = oam + Q(U(4 * (key & 0xFF)))
             flags = I(ld8(entry + Q(3)))
-            pair = I(ld16(vram + Q(U(object_row(entry, line, last, flags)))))
-            low = pair & 0xFF
-            high = pair >> 8
-            if (flags & 0x20) != 0:
+            address = object_row(entry, line, last, flags)
+            pair = pair_seen(vram, address, ld16(vram + Q(U(address))), later, changes)
+            low = I(pair & U(0xFF))
+            high = I(pair >> U(8))
+            if (flags & 0x20) != 0:  # a function of its own would become other machine code
                 low = reverse8(low)
                 high = reverse8(high)
             add_object(p, low, high, flags, at)
     return p
 
 
-def background_of(fetch: Any) -> Any:
-    """Return a Warp function that draws background and window with the tile reader `fetch`, a `fetch_tiles`."""
-
-    @wp.func
-    def background_planes(
-        vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
-    ) -> Planes:
-        """Return the colours of 32 pixels of background and window from screen column `left` on."""
-        lcdc = byte_of(lower, 0)
-        signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
-        p = Planes()
-        if window_left > left:
-            y = (line + byte_of(lower, 1)) & 0xFF
-            x = left + byte_of(lower, 2)
-            row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
-            b = fetch(vram, row, x >> 3, x & 7, signed, y, later, changes)
-            p.low = b.low
-            p.high = b.high
-        if window_left < left + 32:
-            x = left - window_left
-            row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
-            w = fetch(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
-            mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
-            p.low = (p.low & ~mask) | (w.low & mask)
-            p.high = (p.high & ~mask) | (w.high & mask)
-        return p
-
-    return background_planes
+@wp.func
+def background_planes(
+    vram: Q, line: int, lower: U, window_left: int, window_y: int, left: int, later: int, changes: Q
+) -> Planes:
+    """Return the colours of 32 pixels of background and window from screen column `left` on."""
+    lcdc = byte_of(lower, 0)
+    signed = wp.where((lcdc & LCDC_TILE_DATA) != 0, 0, 1)
+    p = Planes()
+    if window_left > left:
+        y = (line + byte_of(lower, 1)) & 0xFF
+        x = left + byte_of(lower, 2)
+        row = wp.where((lcdc & LCDC_BG_MAP) != 0, 0x1C00, 0x1800) + (y >> 3) * 32
+        b = fetch_tiles(vram, row, x >> 3, x & 7, signed, y, later, changes)
+        p.low = b.low
+        p.high = b.high
+    if window_left < left + 32:
+        x = left - window_left
+        row = wp.where((lcdc & LCDC_WINDOW_MAP) != 0, 0x1C00, 0x1800) + ((window_y & 0xFF) >> 3) * 32
+        w = fetch_tiles(vram, row, x >> 3, x & 7, signed, window_y, later, changes)
+        mask = wp.where(x >= 0, ALL, ALL >> U(wp.max(-x, 0)))
+        p.low = (p.low & ~mask) | (w.low & mask)
+        p.high = (p.high & ~mask) | (w.high & mask)
+    return p
 
 
-background_planes = background_of(fetch_tiles)
+@wp.struct
+class PackedLine:
+    """Line of 160 pixels, filled from the right: two bit planes of five words, leftmost pixel in the lowest byte."""
+
+    low0: wp.uint32
+    low1: wp.uint32
+    low2: wp.uint32
+    low3: wp.uint32
+    low4: wp.uint32
+    high0: wp.uint32
+    high1: wp.uint32
+    high2: wp.uint32
+    high3: wp.uint32
+    high4: wp.uint32
+
+
+@wp.func
+def append(o: wp.ref[PackedLine], low: U, high: U):
+    """Append 32 pixels on the right of the line; the pixels already there move left by 32."""
+    o.low0 = o.low1
+    o.low1 = o.low2
+    o.low2 = o.low3
+    o.low3 = o.low4
+    o.low4 = low
+    o.high0 = o.high1
+    o.high1 = o.high2
+    o.high2 = o.high3
+    o.high3 = o.high4
+    o.high4 = high
+
+
+@wp.func
+def store_line(o: wp.ref[PackedLine], dest: Q):
+    """Store the line in the 40 bytes at `dest`, a multiple of 8, by three wide writes.
+
+    A GPU writes sectors of 32 bytes, however few of them a thread changes.
+    """
+    if (dest & Q(8)) == Q(0):
+        st128(dest, o.low0, o.low1, o.low2, o.low3)
+        st128(dest + Q(16), o.low4, o.high0, o.high1, o.high2)
+        st64(dest + Q(32), o.high3, o.high4)
+    else:
+        st64(dest, o.low0, o.low1)
+        st128(dest + Q(8), o.low2, o.low3, o.low4, o.high0)
+        st128(dest + Q(24), o.high1, o.high2, o.high3, o.high4)
+
+
+@wp.func
+def left_of_window(lower: U, upper: U, window: int) -> int:
+    """Return the screen column at which the window begins, 256 if the line has none."""
+    there = has_window(byte_of(lower, 0), byte_of(upper, 3), window)
+    return wp.where(there, byte_of(upper, 3) - 7, 256)
 
 
 @wp.func(inline=True)
-def draw_in_words(vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q):
-    """Draw a line to the 40 bytes at `dest`, 32 pixels at a time; the window begins at column `window_left`."""
+def draw_in_words(
+    vram: Q, oam: Q, line: int, lower: U, upper: U, window_left: int, window_y: int, dest: Q, later: int, changes: Q
+):
+    """Draw a line to the 40 bytes at `dest`, with the window from column `window_left` on.
+
+    VRAM is read as it was before the undo entries `later`; `changes`: address of the map of changes (vram_changes.py).
+    Without calls, it needs few machine registers in a kernel that only draws.
+    """
     lcdc = byte_of(lower, 0)
     bgp = byte_of(lower, 3)
     found = vec10()
     found[0] = -1
     if (lcdc & LCDC_OBJ_ENABLE) != 0:
-        found = line_objects(oam, line, lcdc)
-    for word in range(5):
-        left = 32 * word
+        found = line_objects_here(oam, line, lcdc)
+    o = PackedLine()
+    left = I(0)
+    while left < 160:  # unrolled it takes many more machine registers
         b = Planes()
         if (lcdc & LCDC_BG_ENABLE) != 0:
-            b = background_planes(vram, line, lower, window_left, window_y, left, 0, Q(0))
+            b = background_planes(vram, line, lower, window_left, window_y, left, later, changes)
         low = shade_plane(b.low, b.high, bgp, 0)
         high = shade_plane(b.low, b.high, bgp, 1)
         if found[0] >= 0:
-            o = object_planes(vram, oam, line, lcdc, found, left)
-            shown = (o.low | o.high) & ~(o.behind & (b.low | b.high))
-            low = with_objects(low, o, shown, upper, 0)
-            high = with_objects(high, o, shown, upper, 1)
-        place = dest + Q(U(4 * word))
-        st32(place, prmt(low, low, U(0x0123)))
-        st32(place + Q(20), prmt(high, high, U(0x0123)))
+            p = object_planes(vram, oam, line, lcdc, found, left, later, changes)
+            shown = (p.low | p.high) & ~(p.behind & (b.low | b.high))
+            low = with_objects(low, p, shown, upper, 0)
+            high = with_objects(high, p, shown, upper, 1)
+        append(o, prmt(low, low, U(0x0123)), prmt(high, high, U(0x0123)))
+        left = left + 32
+    store_line(o, dest)
 
 
 @wp.func(inline=False)
@@ -224,9 +282,8 @@ def draw_plain(vram: Q, oam: Q, line: int, lower: U, upper: U, window: int, wind
 
     `lower`, `upper`: packed registers; `window`: 1 if LY has equalled WY; `window_y`: window line counter.
     """
-    lcdc = byte_of(lower, 0)
-    window_left = wp.where(has_window(lcdc, byte_of(upper, 3), window), byte_of(upper, 3) - 7, 256)
+    left = left_of_window(lower, upper, window)
     if on_gpu():
-        draw_in_words(vram, oam, line, lower, upper, window_left, window_y, dest)
+        draw_in_words(vram, oam, line, lower, upper, left, window_y, dest, NOTHING, Q(0))
     else:
-        draw_natively(vram, oam, line, lower, upper, window_left, window_y, dest)
+        draw_natively(vram, oam, line, lower, upper, left, window_y, dest)

@@ -223,6 +223,13 @@ def settled_p1(r: wp.ref[Registers]) -> U:
 
 
 @wp.func(inline=True)
+def open_p1(r: wp.ref[Registers]):
+    """Allow or forbid direct reads of P1 after an access to it, if `open_io` holds."""
+    if r.io != U(0):
+        r.fast = (r.fast & U(NOT_P1)) | settled_p1(r)
+
+
+@wp.func(inline=True)
 def close_io(r: wp.ref[Registers]) -> wp.bool:
     """Forbid the direct reads that `open_io` allowed; return whether the console can now go on.
 
