@@ -31,6 +31,8 @@ from typing import Any, NamedTuple
 FRAMES, RELEASE_AFTER = 24, 8
 POWER_ON = 25
 """Launches of the first 600 frames, of which the first is not timed."""
+SPANS = {"power_on": "from power-on", "after_600": "after 600 frames"}
+"""Parts of a measurement that have a figure of their own, and their words."""
 HASHED = 256
 """Most consoles whose states and observations are compared."""
 HERE = Path(__file__).resolve().parents[1]
@@ -200,7 +202,7 @@ def means(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         groups.setdefault((row["num_envs"], row["form"], row["checkout"]), []).append(row)
     found = []
     for (num_envs, form, checkout), group in groups.items():
-        logs = {name: [math.log(row[name]) for row in group] for name in ("power_on", "after_600") if name in group[0]}
+        logs = {name: [math.log(row[name]) for row in group] for name in SPANS if name in group[0]}
         mean = {name: math.exp(math.fsum(values) / len(values)) for name, values in logs.items()}
         found.append({"num_envs": num_envs, "form": form, "checkout": checkout, **mean})
     return found
@@ -208,11 +210,7 @@ def means(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def told(row: dict[str, Any]) -> str:
     """Return the figures of a row in words."""
-    return ", ".join(
-        f"{row[name] / 1e6:7.3f} M frames/s {words}"
-        for name, words in (("power_on", "from power-on"), ("after_600", "after 600 frames"))
-        if name in row
-    )
+    return ", ".join(f"{row[name] / 1e6:7.3f} M frames/s {words}" for name, words in SPANS.items() if name in row)
 
 
 def commit_of(checkout: Path) -> str:
@@ -224,15 +222,20 @@ def commit_of(checkout: Path) -> str:
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print the means, and how many times the base's each is."""
-    of_base = {(mean["num_envs"], mean["form"]): mean for mean in result["means"] if mean["checkout"] == "base"}
-    for mean in result["means"]:
-        base = of_base.get((mean["num_envs"], mean["form"]))
-        times = ""
-        if base and mean["checkout"] == "new":
-            ratios = (f"{mean[name] / base[name]:.3f}" for name in ("power_on", "after_600") if name in mean)
-            times = f" = {' and '.join(ratios)} times the base"
-        print(f"{mean['num_envs']:6d} geometric mean, {mean['form']}, {mean['checkout']}: {told(mean)}{times}")
+    """Print the means, and how many times the base's and the first form's each is."""
+    means = result["means"]
+    by_key = {(mean["num_envs"], mean["form"], mean["checkout"]): mean for mean in means}
+    first = means[0]["form"]
+    for mean in means:
+        num_envs, form, checkout = (mean[key] for key in ("num_envs", "form", "checkout"))
+        others = {"base": (num_envs, form, "base")} if checkout == "new" else {}
+        others |= {f"{first} form": (num_envs, first, checkout)} if form != first else {}
+        times = "".join(
+            f", {' and '.join(f'{mean[part] / other[part]:.3f}' for part in SPANS if part in mean)} times the {name}"
+            for name, key in others.items()
+            if (other := by_key.get(key))
+        )
+        print(f"{num_envs:6d} geometric mean, {form}, {checkout}: {told(mean)}{times}")
     print(f"states and pictures {'equal' if result['equal'] else 'DIFFERENT'},", end=" ")
     print(f"counts of instructions {'equal' if result['same_work'] else 'different'}")
 
