@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import warp as wp
+from micro.assembler import assemble
 
 from emulator import Cartridge, Emulator, EmulatorError
 from emulator.kernels.sm83.service_requests import ASKED_AT
@@ -57,6 +59,7 @@ def test_states_are_the_same_whatever_is_left(device: str, idle_skip: bool) -> N
         pytest.skip("set DMGLAB_SLOW_PROOFS=1")
     random = np.random.default_rng(7)
     roms = [fuzz_roms.random_rom(random, fuzz_roms.KINDS[i % 5], bool(i // 5 % 2)) for i in range(CONSOLES)]
+    roms[-1] = assemble(Path(__file__).with_name("micro") / "halt_bug.asm").image
     cartridges = [Cartridge.from_bytes(rom, f"{i}") for i, rom in enumerate(roms)]
     emulators = [
         Emulator(cartridges, CONSOLES, device, executor="uniform", idle_skip=idle_skip, shape=FEW._replace(tail=left))
