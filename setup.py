@@ -50,6 +50,7 @@ setup(
             "arc/*/*.json",
             "arc/*/*.py",
             "desktop/*.desktop",
+            "fonts/*",
             "games/*/*.gb",
             "games/*/*.json",
             "games/*/*.sym",

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit.icons import icon
 from gui.kit.labels import icon_button, label
+from gui.kit.style_sheet import BAR
 from gui.kit.words import tr
 
 
@@ -46,7 +47,7 @@ class Dock(QDockWidget):
         # The keyboard closes docks by their shortcuts; a Space after Start must not.
         close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row.addWidget(close)
-        bar.setFixedHeight(30)
+        bar.setFixedHeight(BAR)
         self.setTitleBarWidget(bar)
 
 

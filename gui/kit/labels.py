@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit.icons import icon
 from gui.kit.painting import guarded
+from gui.kit.style_sheet import ICON
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
@@ -84,7 +85,7 @@ def icon_button(
     """Return a button with only an icon; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))
-    made.setIconSize(QSize(14, 14))
+    made.setIconSize(QSize(ICON, ICON))
     made.setObjectName(object_name)
     made.setAccessibleName(text)
     made.setToolTip(text)

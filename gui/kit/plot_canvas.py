@@ -267,7 +267,7 @@ class PlotCanvas(QWidget):
 
     def _paint_grid(self, painter: QPainter) -> None:
         colors, area, scene = theme.current(), self.plot_rect(), self.scene
-        painter.setFont(theme.ui_font(7.5))
+        painter.setFont(theme.small_font())
         grid = QColor(colors.border)
         grid.setAlphaF(0.55)
         rows = max(2, int(area.height() // 34))
@@ -366,7 +366,7 @@ class PlotCanvas(QWidget):
             self._paint_legend(painter, area, x)
 
     def _paint_legend(self, painter: QPainter, area: QRectF, x: float) -> None:
-        colors, font = theme.current(), theme.ui_font(7.5)
+        colors, font = theme.current(), theme.small_font()
         metrics = QFontMetrics(font)
         most = max(2, int((area.height() - 6) // metrics.height()))
         lines = list(self.legend)

@@ -359,7 +359,7 @@ class Screen(QWidget):
         if not self.marks or self._image is None:
             return
         colors, scale = theme.current(), target.width() / self._image.width()
-        painter.setFont(theme.ui_font(8))
+        painter.setFont(theme.small_font())
         room = painter.fontMetrics()
         for mark in self.marks:
             at = mark.place

@@ -371,14 +371,21 @@ def contrast(a: str, b: str) -> float:
 
 
 @pytest.mark.parametrize("colors", [theme.DARK, theme.LIGHT], ids=lambda c: c.name)
-def test_texts_stand_out_from_their_background(colors: theme.Colors) -> None:
-    for text in ("text", "muted", "good", "warn", "bad", "accent"):
-        for ground in ("window", "base"):
+def test_texts_and_edges_stand_out_from_their_ground(colors: theme.Colors) -> None:
+    grounds = {
+        "text": ("letterbox", "base", "window", "raised", "hover", "pressed", "zebra", "field", "accent_soft"),
+        "muted": ("letterbox", "base", "window", "raised", "hover", "zebra", "field"),
+        "accent": ("letterbox", "base", "window", "hover", "accent_soft"),
+        "on_accent": ("accent_fill", "fill_hover", "fill_pressed"),
+    } | {tone: ("base", "window", "raised", "zebra") for tone in ("good", "warn", "bad")}
+    for text, places in grounds.items():
+        for ground in places:
             assert contrast(getattr(colors, text), getattr(colors, ground)) >= 4.5, (text, ground)
-    for text, ground in (("text", "raised"), ("text", "accent_soft"), ("on_accent", "accent")):
-        assert contrast(getattr(colors, text), getattr(colors, ground)) >= 4.5, (text, ground)
+    for edge, ground in (("edge", "window"), ("edge", "field"), ("fill_edge", "window"), ("disabled", "window")):
+        least = 2.7 if edge == "disabled" else 3  # what cannot be used may be faint, not unreadable
+        assert contrast(getattr(colors, edge), getattr(colors, ground)) >= least, (edge, ground)
     for curve in colors.curves:
-        assert contrast(curve, colors.window) >= 3, curve
+        assert contrast(curve, colors.base) >= 3, curve
 
 
 def test_the_theme_changes_without_a_restart(app: App) -> None:

@@ -86,7 +86,7 @@ def test_the_wheel_carries_the_pins_and_examples_of_every_guest(wheel: zipfile.Z
 
 def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(wheel: zipfile.ZipFile) -> None:
     assets = CHECKOUT / "assets"
-    wanted = {*assets.glob("games/*/*.gb"), *assets.glob("icons/*"), *assets.glob("desktop/*")}
+    wanted = {*assets.glob("games/*/*.gb"), *assets.glob("icons/*"), *assets.glob("fonts/*"), *assets.glob("desktop/*")}
     wanted |= {path for path in assets.glob("tasks/**/*") if path.is_file()}
     assert wanted
     names = set(wheel.namelist())
@@ -106,7 +106,8 @@ def test_the_metadata_name_a_range_of_torch_the_licence_and_both_programs(wheel:
         if line.startswith("Requires-Dist: torch")
     }
     assert torch == "torch>=2.11"
-    assert wheel.read(f"{info}/licenses/LICENSE") == (CHECKOUT / "LICENSE").read_bytes()
+    for name in ("LICENSE", "assets/fonts/OFL.txt"):
+        assert wheel.read(f"{info}/licenses/{name}") == (CHECKOUT / name).read_bytes()
     points = configparser.ConfigParser()
     points.optionxform = str  # type: ignore[assignment]
     points.read_string(wheel.read(f"{info}/entry_points.txt").decode())

@@ -82,7 +82,7 @@ class PolicyBars(QWidget):
             return
         with QPainter(self) as painter:
             colors = theme.current()
-            painter.setFont(theme.ui_font(8))
+            painter.setFont(theme.small_font())
             width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
             named = width >= NAME_WIDTH
             bar = self.height() - NAMES_HEIGHT

@@ -145,7 +145,7 @@ class PianoRoll(QAbstractScrollArea):
         colors = theme.current()
         with QPainter(self.viewport()) as painter:
             painter.fillRect(self.viewport().rect(), QColor(colors.base))
-            painter.setFont(theme.ui_font(8))
+            painter.setFont(theme.small_font())
             first = self.verticalScrollBar().value()
             for row in range(self._rows() + 1):
                 if first + row < len(self._masks):
@@ -172,7 +172,7 @@ class PianoRoll(QAbstractScrollArea):
         for column, name in enumerate(COLUMNS):
             if mask & bit_of(name):
                 box = self._cell(column, top, ROW).adjusted(2, 2, -2, -2)
-                painter.fillRect(box, QColor(colors.accent))
+                painter.fillRect(box, QColor(colors.accent_fill))
                 painter.setPen(QColor(colors.on_accent))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, TITLES[column])
 

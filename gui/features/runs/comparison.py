@@ -152,12 +152,12 @@ class ParallelView(QWidget):
     def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
         painter.setPen(QPen(QColor(colors.border), 1))
         painter.drawLine(QPointF(x, self._down(1.0)), QPointF(x, self._down(0.0)))
-        painter.setFont(theme.ui_font(8.5))
+        painter.setFont(theme.small_font())
         painter.setPen(QColor(colors.text))
         room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
         words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
         painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
-        painter.setFont(theme.ui_font(7.5))
+        painter.setFont(theme.small_font())
         painter.setPen(QColor(colors.muted))
         for place, text in axis.ticks:
             short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)
