@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit.icons import icon
 from gui.kit.labels import icon_button, label
-from gui.kit.style_sheet import BAR
+from gui.kit.style_sheet import BAR, GAP, MARGIN
 from gui.kit.words import tr
 
 
@@ -87,6 +87,24 @@ class Section(QWidget):
         self._content.setVisible(is_open)
         self._toggle.setIcon(icon("down" if is_open else "right", "muted"))
         self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))
+
+
+def empty_page(missing: str, why: str = "", offer: QWidget | None = None) -> QWidget:
+    """Return a page for a view without contents: what is missing, why in small, and at most one button."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+    column.setSpacing(GAP)
+    column.addStretch(1)
+    for text, role in ((missing, ""), (why, "caption")):
+        if text:
+            made = label(text, role, wrap=True)
+            made.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(made)
+    if offer is not None:
+        column.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
+    column.addStretch(1)
+    return page
 
 
 def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QFrame,
     QLabel,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QSpinBox,
@@ -20,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.kit.icons import icon
+from gui.kit.icons import icon, paint_icon
 from gui.kit.painting import guarded
 from gui.kit.style_sheet import ICON
 from gui.kit.words import tr
@@ -96,6 +97,31 @@ def icon_button(
     if clicked is not None:
         made.clicked.connect(lambda: clicked())
     return made
+
+
+def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
+    """Return a text field with a magnifier, and a cross that clears it; Escape clears it too."""
+    made = QLineEdit()
+    made.setObjectName(object_name)
+    made.setAccessibleName(accessible)
+    made.setPlaceholderText(hint)
+    made.setClearButtonEnabled(True)
+    made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
+    return made
+
+
+class Icon(QWidget):
+    """Icon of 16x16 that follows the theme."""
+
+    def __init__(self, name: str, color: str = "") -> None:
+        super().__init__()
+        self._name, self._color = name, color
+        self.setFixedSize(ICON, ICON)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            paint_icon(painter, self.rect(), self._name, self._color)
 
 
 class ElidedLabel(QLabel):

@@ -147,11 +147,13 @@ QStatusBar {{
   background: palette(window); border-top: 1px solid palette(mid); color: palette(placeholder-text);
   min-height: {BAR - 1}px; }}
 QStatusBar::item {{ border: none; }}
-QStatusBar QLabel {{ color: palette(placeholder-text); padding: 0 {GAP}px; font-size: {SMALL_PX}px; }}
+QStatusBar QLabel, QStatusBar QToolButton {{ color: palette(placeholder-text); font-size: {SMALL_PX}px; }}
+QStatusBar > QLabel {{ padding: 0 {GAP}px; }}
+QStatusBar QLabel[role="notice"] {{ color: palette(text); }}
 
 QPushButton, QToolButton {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px;
-  padding: 5px 12px; color: palette(text); min-height: 16px; }}
+  padding: 5px 10px; color: palette(text); min-height: 16px; }}
 QPushButton:hover, QToolButton:hover {{ background: palette(light); }}
 QPushButton:pressed, QToolButton:pressed {{ background: palette(midlight); }}
 QPushButton:disabled, QToolButton:disabled {{ background: palette(window); border-color: palette(mid); }}
@@ -166,7 +168,7 @@ QPushButton[flat="true"], QToolButton[flat="true"] {{
   background: transparent; border-color: transparent; padding: 3px; }}
 QPushButton[flat="true"]:hover, QToolButton[flat="true"]:hover {{ background: palette(light); }}
 QPushButton[flat="true"]:pressed, QToolButton[flat="true"]:pressed {{ background: palette(midlight); }}
-QToolButton[transport="true"] {{ padding: 5px 8px; }}
+QToolButton[transport="true"] {{ padding: 5px 6px; }}
 QPushButton[segment] {{ color: palette(placeholder-text); background: transparent; }}
 QPushButton[segment]:hover {{ color: palette(text); background: palette(light); }}
 QPushButton[segment]:pressed {{ background: palette(midlight); }}
@@ -177,6 +179,7 @@ QPushButton[segment="last"] {{
   border-top-left-radius: 0; border-bottom-left-radius: 0; border-left-color: palette(mid); }}
 QPushButton::menu-indicator, QToolButton::menu-indicator {{
   width: 10px; height: 10px; subcontrol-origin: padding; subcontrol-position: right center; right: 6px; }}
+QToolButton[popupMode="2"] {{ padding-right: 22px; }}
 QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QFileDialog QToolButton {{ padding: 3px; }}
 QTableCornerButton::section {{ background: palette(window); border: none; }}
@@ -189,6 +192,7 @@ QAbstractSpinBox {{ padding: 5px 4px; }}
 QPlainTextEdit, QTextEdit {{ padding: 3px 5px; }}
 QLineEdit:hover, QAbstractSpinBox:hover, QLineEdit:focus, QAbstractSpinBox:focus, QPlainTextEdit:focus,
 QTextEdit:focus {{ border-color: palette(placeholder-text); }}
+QLineEdit QToolButton {{ background: transparent; border: none; padding: 0; min-height: 0; }}
 QLineEdit:read-only:hover {{ border-color: palette(shadow); }}
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled, QPlainTextEdit:disabled {{
   background: palette(window); border-color: palette(mid); }}
@@ -213,7 +217,7 @@ QCheckBox::indicator:checked {{ background: palette(accent); }}
 QCheckBox::indicator:disabled {{ border-color: palette(mid); background: palette(window); }}
 
 QTabWidget::pane {{ border: none; border-top: 1px solid palette(mid); }}
-QTabBar {{ background: transparent; }}
+QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
 QTabBar::tab {{
   background: transparent; color: palette(placeholder-text); padding: 6px 12px 7px 12px; border: none;
   border-bottom: 2px solid transparent; }}
@@ -267,5 +271,7 @@ QFrame[role="card"] {{
   background: palette(window); border: 1px solid palette(mid); border-radius: {RADIUS}px; }}
 QFrame[role="popover"] {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; }}
+QFrame[role="popover"] QListWidget {{ background: transparent; padding: 4px 0; }}
+QFrame[role="popover"] > QLineEdit {{ background: transparent; border: none; padding: 10px 8px; }}
 QFrame[role="rule"] {{ background: palette(mid); border: none; max-height: 1px; min-height: 1px; }}
 """

@@ -111,6 +111,7 @@ class MainWindow(QMainWindow):
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)
         bar.addPermanentWidget(self._bell)
+        self.banners.is_taken.connect(self._run.setHidden)
         status.changed.connect(self._on_status)
         self._on_status()
 

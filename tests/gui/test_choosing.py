@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import shiboken6
 from PIL import Image
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QPixmapCache
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
@@ -28,7 +29,7 @@ from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.containers import Dock
 from gui.kit.screen import Palette
-from gui.shell.notices import LIFE_MS, OFFER_MS
+from gui.shell.notices import LIFE_MS
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.config_fields import train_line
 from gui.state.notices import Notice, Notices
@@ -171,14 +172,19 @@ def test_the_line_on_show_trains_the_same(preset: str) -> None:
     assert parse(Options, "train", words[2:], base).run == config
 
 
-def test_a_banner_that_offers_something_stays(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LIFE_MS, "good", 30)
-    area = app.window.banners
-    area.show_notice(Notice("Told", "and gone", "good"))
-    area.show_notice(Notice("Offer", "to be taken", "good", "Take", lambda: None))
-    until(lambda: [banner.title for banner in area.banners] == ["Offer"])
+def test_good_news_leave_the_status_bar_and_bad_news_stay(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    for tone in LIFE_MS:
+        monkeypatch.setitem(LIFE_MS, tone, 30)
+    area, status = app.window.banners, app.window._run
+    for tone in ("error", "warn", "info", "good"):
+        area.show_notice(Notice(f"Told {tone}", "and gone", tone))
+    assert status.isHidden(), "the notice has the line to itself"
+    until(lambda: [banner.notice.tone for banner in area.banners] == ["error", "warn"])
     QTest.qWait(100)
-    assert [banner.title for banner in area.banners] == ["Offer"]
+    assert [banner.notice.tone for banner in area.banners] == ["error", "warn"]
+    for banner in list(area.banners):
+        banner.dismissed.emit(banner)
+    assert not status.isHidden()
 
 
 def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
@@ -221,14 +227,19 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
 
 
 def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(OFFER_MS, "good", 20)
-    app[Notices].tell("Recorded", "", "good", "Open replay", lambda: None)
-    assert app.window.banners.banners
+    monkeypatch.setitem(LIFE_MS, "good", 20)
+    app[Notices].tell("Recorded", "", "good", "Open replay", lambda: None, also="Show folder", act_also=lambda: None)
+    (banner,) = app.window.banners.banners
+    assert [each.text() for each in banner.findChildren(QPushButton)] == ["Open replay"], "one button in the bar"
     until(lambda: not app.window.banners.banners)
     click(app, "noticesButton")
     found = find(app, "noticesButton").list
-    assert [each.text() for each in found.findChildren(QPushButton)] == ["Open replay"]
-    found.close()
+    assert [each.text() for each in found.findChildren(QPushButton)] == ["Open replay", "Show folder"]
+    click(app, "noticesButton")
+    assert not shiboken6.isValid(found) or not found.isVisible(), "the bell closes what it opened"
+    click(app, "noticesButton")
+    QTest.keyClick(find(app, "noticesButton").list, Qt.Key.Key_Escape)
+    assert app.window.findChild(QWidget, "noticeList") is None or not find(app, "noticeList").isVisible()
 
 
 def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:

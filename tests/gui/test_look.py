@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout, QWidget
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout,
 from gui.kit import theme
 from gui.kit.containers import Segmented
 from gui.kit.focus_ring import AWAY, WIDTH, FocusRings
+from gui.kit.icons import icon
 from tests.gui.conftest import until
 
 
@@ -65,3 +66,12 @@ def test_the_focus_has_a_ring_after_tab_and_none_after_a_click(qapp: QApplicatio
     QTest.mouseClick(last, Qt.MouseButton.LeftButton)
     assert rings.ring is None
     window.deleteLater()
+
+
+def test_an_icon_is_as_sharp_on_a_fine_screen(qapp: QApplication) -> None:
+    """A line of 1.5 covers whole device pixels at a scale of two, and at least one at a scale of one."""
+    for scale, rows in ((1.0, 1), (2.0, 3)):
+        drawn = icon("minus").pixmap(QSize(16, 16), scale).toImage()
+        opaque = [drawn.pixelColor(drawn.width() // 2, y).alpha() for y in range(drawn.height())]
+        assert opaque.count(255) == rows, (scale, opaque)
+        assert sum(opaque) == pytest.approx(1.5 * scale * 255, abs=8)

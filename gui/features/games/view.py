@@ -48,7 +48,7 @@ class GamesView(QWidget):
         row.addStretch(1)
         row.addWidget(action_button(actions["openRom"], names.OPEN_ROM_BUTTON))
         below = QVBoxLayout()
-        below.setContentsMargins(12, 8, 12, 8)
+        below.setContentsMargins(8, 8, 8, 8)
         below.setSpacing(4)
         for widget in (self.title, self.facts, self.note):
             below.addWidget(widget)

@@ -26,7 +26,7 @@ from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock
-from gui.kit.labels import ElidedLabel, button, label, set_role
+from gui.kit.labels import ElidedLabel, button, label, rule, set_role
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
@@ -65,8 +65,14 @@ class TaskDock(Dock):
         column.setSpacing(6)
         self._start_step(column, actions)
         self._goal_step(column, actions)
-        self._name_step(column, actions)
+        self.audit = label("", "muted", wrap=True)  # above the last step, which it does not move
+        self.audit.setObjectName("auditFinding")
+        column.addWidget(self.audit)
         column.addStretch(1)
+        last = QVBoxLayout()
+        last.setContentsMargins(12, 8, 12, 8)
+        last.setSpacing(6)
+        self._name_step(last, actions)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -74,7 +80,14 @@ class TaskDock(Dock):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidget(body)
         self._scroll, self._shown_error = scroll, ""
-        self.setWidget(scroll)
+        page = QWidget()
+        whole = QVBoxLayout(page)  # the last step, below what scrolls, is always in sight
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(scroll, 1)
+        whole.addWidget(rule())
+        whole.addLayout(last)
+        self.setWidget(page)
         self.setMinimumWidth(MIN_WIDTH)
         self._model.changed.connect(self._refresh)
         playing.changed.connect(self._refresh)
@@ -127,7 +140,7 @@ class TaskDock(Dock):
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
-        pair = QGridLayout()  # side by side: *Make the task* is visible at 1280 by 800
+        pair = QGridLayout()
         pair.setHorizontalSpacing(6)
         pair.setVerticalSpacing(2)
         pair.addWidget(self._name_title, 0, 0)
@@ -149,9 +162,6 @@ class TaskDock(Dock):
         self.progress.setAccessibleName(tr("Progress of the measurement"))
         _keep_room(self.progress)
         column.addWidget(self.progress)
-        self.audit = label("", "muted", wrap=True)
-        self.audit.setObjectName("auditFinding")
-        column.addWidget(self.audit)
 
     def _buttons_box(self) -> QComboBox:
         self.buttons = QComboBox()
