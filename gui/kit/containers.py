@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
-    QTableWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -36,7 +35,7 @@ class Dock(QDockWidget):
         bar.setProperty("role", "titlebar")
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         row = QHBoxLayout(bar)
-        row.setContentsMargins(12, 4, 4, 4)
+        row.setContentsMargins(12, 1, 4, 2)
         row.setSpacing(4)
         row.addWidget(label(title, "title"))
         row.addStretch(1)
@@ -89,36 +88,23 @@ class Section(QWidget):
         self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))
 
 
-def empty_page(missing: str, why: str = "", offer: QWidget | None = None) -> QWidget:
+def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | None = None) -> QWidget:
     """Return a page for a view without contents: what is missing, why in small, and at most one button."""
     page = QWidget()
     column = QVBoxLayout(page)
-    column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+    column.setContentsMargins(MARGIN, GAP, MARGIN, GAP)
     column.setSpacing(GAP)
     column.addStretch(1)
     for text, role in ((missing, ""), (why, "caption")):
         if text:
-            made = label(text, role, wrap=True)
+            made = label(text, role) if isinstance(text, str) else text
+            made.setWordWrap(True)
             made.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column.addWidget(made)
     if offer is not None:
         column.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
     column.addStretch(1)
     return page
-
-
-def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:
-    """Return an empty table in which single rows are selected; `heads` are the column titles."""
-    made = QTableWidget(0, len(heads))
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
-    made.setHorizontalHeaderLabels(list(heads))
-    made.verticalHeader().hide()
-    made.setShowGrid(False)
-    made.setTabKeyNavigation(False)
-    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-    made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
-    return made
 
 
 class Segmented(QWidget):

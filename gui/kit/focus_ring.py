@@ -102,8 +102,9 @@ class Ring(QWidget):
             return row, True
         if isinstance(target, QAbstractScrollArea):
             return self._holder.rect(), True
-        if target.property("segment") and target.parentWidget() is not None:
-            target = target.parentWidget()
+        row = target.parentWidget()
+        if target.property("segment") and row is not None:
+            target = row
         rect = QRect(target.mapTo(self._holder, QPoint()), target.size())
         if isinstance(target, QTabBar):
             return target.tabRect(target.currentIndex()).translated(rect.topLeft()), True
@@ -123,7 +124,7 @@ def _up_to_holder(target: QWidget) -> Iterator[QWidget]:
     yield target
     while (parent := target.parentWidget()) is not None:
         yield parent
-        page_of = parent.parentWidget().parentWidget() if parent.parentWidget() is not None else None
-        if parent.isWindow() or isinstance(page_of, QAbstractScrollArea):
+        viewport = parent.parentWidget()
+        if parent.isWindow() or viewport is None or isinstance(viewport.parentWidget(), QAbstractScrollArea):
             return
         target = parent

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPainterPath, QP
 
 from gui.kit import theme
 from gui.kit.painting import guarded_item
+from gui.kit.style_sheet import ICON, MARK
 
 STROKE = 1.5
 
@@ -26,12 +27,13 @@ class _Engine(QIconEngine):
     @guarded_item
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         colors = theme.current()
-        color = getattr(colors, self._color) if self._color else colors.text
+        color = getattr(colors, self._color or "text", self._color)
         if mode == QIcon.Mode.Disabled:
             color = colors.disabled
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.translate(rect.topLeft())
-        painter.scale(rect.width() / 16, rect.height() / 16)
+        side = MARK if self._name in MARKS else ICON
+        painter.scale(rect.width() / side, rect.height() / side)
         _draw(painter, self._name, QColor(color))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
@@ -45,12 +47,12 @@ class _Engine(QIconEngine):
 
 
 def icon(name: str, color: str = "") -> QIcon:
-    """Return the icon `name`, a key of a table below, in the theme colour `color`, by default the text colour."""
+    """Return the icon `name`, a key of a table below, in a theme's colour or another one, by default the text's."""
     return QIcon(_Engine(name, color))
 
 
 def paint_icon(painter: QPainter, rect: QRect, name: str, color: str) -> None:
-    """Paint the icon `name` into `rect`, in the theme colour `color`."""
+    """Paint the icon `name` into `rect`, in a theme's colour or another one."""
     _Engine(name, color).paint(painter, rect, QIcon.Mode.Normal, QIcon.State.Off)
 
 
@@ -62,6 +64,8 @@ _FILLED: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
     "back": (((13, 3), (6, 8), (13, 13)), ((3, 3), (5, 3), (5, 13), (3, 13))),
     "star": (((8, 2), (9.8, 6), (14, 6.4), (10.8, 9.2), (11.8, 13.5),
               (8, 11.2), (4.2, 13.5), (5.2, 9.2), (2, 6.4), (6.2, 6)),),
+    "square": (((0, 0), (8, 0), (8, 8), (0, 8)),),
+    "bars": (((1, 0), (3, 0), (3, 8), (1, 8)), ((5, 0), (7, 0), (7, 8), (5, 8))),
 }  # fmt: skip
 """Corners of the filled polygons of an icon."""
 _DRAWN: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
@@ -70,17 +74,35 @@ _DRAWN: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
     "warn": (((8, 2.25), (14.25, 13.25), (1.75, 13.25), (8, 2.25)), ((8, 6.25), (8, 9.25)), ((8, 11.4), (8, 11.5))),
     "right": (((6, 4), (10, 8), (6, 12)),),
     "down": (((4, 6), (8, 10), (12, 6)),),
+    "up": (((4, 10), (8, 6), (12, 10)),),
     "copy": (((5.75, 5.75), (13.25, 5.75), (13.25, 13.25), (5.75, 13.25), (5.75, 5.75)),
              ((3, 10.25), (2.75, 10.25), (2.75, 2.75), (10.25, 2.75), (10.25, 3))),
     "folder": (((1.75, 3.75), (6, 3.75), (7.75, 5.75), (14.25, 5.75), (14.25, 12.75), (1.75, 12.75), (1.75, 3.75)),),
     "minus": (((3, 7.75), (13, 7.75)),),
     "plus": (((3, 7.75), (13, 7.75)), ((8, 2.75), (8, 12.75))),
+    "tick": (((0.75, 4.5), (3, 6.75), (7.25, 1.75)),),
+    "cross": (((1, 1), (7, 7)), ((7, 1), (1, 7))),
 }  # fmt: skip
 """Points of the lines of an icon. Half the width of a line beside a pixel's border, it is sharp at 1x and at 2x."""
 
 
 def _ellipse(painter: QPainter, x: float, y: float, radius: float) -> None:
     painter.drawEllipse(QPointF(x, y), radius, radius)
+
+
+def _dot(painter: QPainter) -> None:
+    painter.setBrush(painter.pen().color())
+    _ellipse(painter, 4, 4, 3.25)
+
+
+def _ring(painter: QPainter) -> None:
+    _ellipse(painter, 4, 4, 3.25)
+
+
+def _half(painter: QPainter) -> None:
+    _ring(painter)
+    painter.setBrush(painter.pen().color())
+    painter.drawPie(QRectF(0.75, 0.75, 6.5, 6.5), 90 * 16, 180 * 16)
 
 
 def _record(painter: QPainter) -> None:
@@ -151,12 +173,16 @@ def _lids(painter: QPainter) -> None:
 
 _CURVED: dict[str, Callable[[QPainter], None]] = {
     "record": _record, "more": _more, "info": _info, "search": _search, "restart": _restart, "undo": _undo,
-    "redo": _redo, "bell": _bell, "eye": _eye, "eyeOff": _eye_off,
+    "redo": _redo, "bell": _bell, "eye": _eye, "eyeOff": _eye_off, "dot": _dot, "ring": _ring, "half": _half,
 }  # fmt: skip
 
 
+MARKS = ("dot", "ring", "half", "tick", "square", "cross", "bars")
+"""Marks of a run's state, drawn in 8x8 where icons are drawn in 16x16."""
+
+
 def _draw(painter: QPainter, name: str, color: QColor) -> None:
-    """Draw an icon of 16x16 with lines of 1.5."""
+    """Draw an icon of 16x16, or a mark of 8x8, with lines of 1.5."""
     for corners in _FILLED.get(name, ()):
         path = QPainterPath()
         path.addPolygon(QPolygonF([QPointF(x, y) for x, y in corners]))

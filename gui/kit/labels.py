@@ -22,8 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from gui.kit.icons import icon, paint_icon
-from gui.kit.painting import guarded
-from gui.kit.style_sheet import ICON
+from gui.kit.painting import guarded, paint_keys
+from gui.kit.style_sheet import GAP, ICON
+from gui.kit.theme import small_font
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
@@ -108,6 +109,28 @@ def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
     made.setClearButtonEnabled(True)
     made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
     return made
+
+
+class KeyButton(QPushButton):
+    """Button that shows its key as a chip beside its text."""
+
+    def __init__(self, text: str, keys: str) -> None:
+        super().__init__(text)
+        self._keys = keys
+        self.setProperty("keys", True)
+        self.setAutoDefault(False)
+        self.setAccessibleName(text)
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width() + QFontMetrics(small_font()).horizontalAdvance(self._keys) + 2 * GAP, hint.height())
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        with QPainter(self) as painter:
+            painter.setFont(small_font())
+            paint_keys(painter, self.rect().adjusted(0, 0, -GAP, 0), self._keys)
 
 
 class Icon(QWidget):

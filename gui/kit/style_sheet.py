@@ -18,7 +18,8 @@ GAP, MARGIN = 8, 16
 """Pixels between two groups, and from a page's edge to its contents; within a group it is half a gap."""
 BAR, ROW, TABLE_HEAD, CARD_ROW = 32, 28, 24, 88
 """Heights in pixels: menu bar, tabs, dock titles and status bar; table rows; table heads; rows with a picture."""
-BUTTON, SMALL_BUTTON, ICON = 28, 24, 16
+BUTTON, SMALL_BUTTON, ICON, MARK = 28, 24, 16, 8
+"""Sizes in pixels: buttons and fields, small buttons, icons, marks of states and runs."""
 RADIUS, CHIP_RADIUS = 6, 4
 
 
@@ -109,11 +110,13 @@ def _own_colors(c: Colors) -> str:
 {primary}:hover {{ background: {c.fill_hover}; }}
 {primary}:pressed {{ background: {c.fill_pressed}; }}
 {primary}:disabled {{ color: {c.disabled}; border-color: {c.border}; }}
-{window} QCheckBox::indicator:checked {{ image: {_icon("check", c)}; border-color: {c.fill_edge}; }}
+{window} QCheckBox::indicator:checked {{ border-color: {c.fill_edge}; }}
 {window} QComboBox::down-arrow, {window} QAbstractSpinBox::down-arrow,
-{window} QPushButton::menu-indicator, {window} QToolButton::menu-indicator,
-{window} QHeaderView::up-arrow {{ image: {_icon("chevron-down", c)}; }}
-{window} QAbstractSpinBox::up-arrow, {window} QHeaderView::down-arrow {{ image: {_icon("chevron-up", c)}; }}
+{window} QPushButton::menu-indicator, {window} QToolButton::menu-indicator {{ image: {_icon("chevron-down", c)}; }}
+{window} QAbstractSpinBox::up-arrow {{ image: {_icon("chevron-up", c)}; }}
+{window} QFileDialog {{
+  filedialog-parent-directory-icon: {_icon("chevron-up", c)}; backward-icon: {_icon("chevron-left", c)};
+  forward-icon: {_icon("chevron-right", c)}; }}
 {window} QSlider::groove:horizontal, {window} QProgressBar {{ background: {c.trough}; }}
 {window} QSlider::handle:horizontal:disabled, {window} QSlider::sub-page:horizontal:disabled {{
   background: {c.disabled}; }}
@@ -159,6 +162,7 @@ QPushButton:pressed, QToolButton:pressed {{ background: palette(midlight); }}
 QPushButton:disabled, QToolButton:disabled {{ background: palette(window); border-color: palette(mid); }}
 QPushButton:checked, QToolButton:checked {{
   background: palette(highlight); color: palette(link); font-weight: {BOLD}; }}
+QPushButton[keys="true"] {{ text-align: left; }}
 QPushButton[narrow="true"] {{ padding: 5px 4px; }}
 QPushButton[role="small"], QToolButton[role="small"] {{ padding: 3px 8px; }}
 QStatusBar QPushButton {{ padding: 3px 8px; font-size: {SMALL_PX}px; }}
@@ -180,8 +184,11 @@ QPushButton[segment="last"] {{
 QPushButton::menu-indicator, QToolButton::menu-indicator {{
   width: 10px; height: 10px; subcontrol-origin: padding; subcontrol-position: right center; right: 6px; }}
 QToolButton[popupMode="2"] {{ padding-right: 22px; }}
+QMessageBox QLabel#qt_msgbox_label, QMessageBox QLabel#qt_msgbox_informativelabel {{ min-width: 320px; }}
+QMessageBox QLabel#qt_msgbox_label {{ font-weight: {BOLD}; }}
 QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QFileDialog QToolButton {{ padding: 3px; }}
+QFileDialog QListView#sidebar {{ min-width: 112px; }}
 QTableCornerButton::section {{ background: palette(window); border: none; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox {{
@@ -213,7 +220,7 @@ QCheckBox::indicator {{
   width: 14px; height: 14px; border: 1px solid palette(shadow); border-radius: {CHIP_RADIUS}px;
   background: palette(base); }}
 QCheckBox::indicator:hover {{ border-color: palette(placeholder-text); }}
-QCheckBox::indicator:checked {{ background: palette(accent); }}
+QCheckBox::indicator:checked {{ background: palette(accent); image: url({ICONS}:check.svg); }}
 QCheckBox::indicator:disabled {{ border-color: palette(mid); background: palette(window); }}
 
 QTabWidget::pane {{ border: none; border-top: 1px solid palette(mid); }}
@@ -242,9 +249,6 @@ QHeaderView::section {{
   background: palette(window); color: palette(placeholder-text); border: none;
   border-bottom: 1px solid palette(mid); padding: 0 {GAP}px; min-height: {TABLE_HEAD - 1}px;
   font-size: {SMALL_PX}px; font-weight: 400; }}
-QHeaderView::section:hover {{ color: palette(text); }}
-QHeaderView::up-arrow, QHeaderView::down-arrow {{
-  width: 10px; height: 10px; subcontrol-position: right center; right: -1px; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#scrollBody {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}

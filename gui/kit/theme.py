@@ -67,7 +67,7 @@ def curve_color(slot: int) -> QColor:
     own = _current.curves
     color = QColor(own[slot % len(own)])
     if turn := slot // len(own):
-        hue, saturation, lightness, _ = color.getHslF()
+        hue, saturation, lightness = color.hslHueF(), color.hslSaturationF(), color.lightnessF()
         lighter = lightness + (1 - lightness) / 3
         # After the lighter third the hues themselves move, by the golden ratio: no two of 250 runs are alike.
         color.setHslF((hue + max(0, turn - 1) * 0.618034) % 1.0, max(saturation, 0.5 * (turn > 1)), lighter)

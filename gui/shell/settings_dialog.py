@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
-    QLineEdit,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -23,9 +22,9 @@ from PySide6.QtWidgets import (
 
 from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
-from gui.kit.containers import row_table
-from gui.kit.labels import button, label, set_role
+from gui.kit.labels import button, label, search_field, set_role
 from gui.kit.settings import Settings
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from gui.state.context import Choice
 
@@ -43,7 +42,6 @@ class ShortcutTable(QWidget):
         column.setSpacing(8)
         heads = [tr("Command"), tr("Keys")]
         self.table = row_table("shortcutTable", tr("Commands and their keys"), heads)
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.resizeSection(1, 140)
@@ -137,11 +135,7 @@ class SettingsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(12)
-        self.search = QLineEdit()
-        self.search.setObjectName("settingsSearch")
-        self.search.setAccessibleName(tr("Search in the settings"))
-        self.search.setPlaceholderText(tr("Search in the settings"))
-        self.search.setClearButtonEnabled(True)
+        self.search = search_field("settingsSearch", tr("Search in the settings"), tr("Search in the settings"))
         self.search.textChanged.connect(self._on_search)
         column.addWidget(self.search)
         self._entries: list[tuple[str, list[QWidget]]] = []

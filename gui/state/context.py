@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QWidget
 
 from gui.kit.actions import ActionRegistry
+from gui.kit.dialogs import keep_folders
 from gui.kit.screen import Palette
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
@@ -99,6 +100,7 @@ class Context:
         self._parts: dict[type, object] = {}
         self.home, self.window = home, window
         self.settings = self.add(settings)
+        keep_folders(settings)
         self.bridge = self.add(Bridge(home))
         self.actions = self.add(ActionRegistry(window, settings))
         self.session = self.add(Session(home, settings))

@@ -6,16 +6,20 @@ import logging
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QDir, QSize, Qt
 from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from gui.kit import theme
+from gui.kit import dialogs, theme
 from gui.kit.containers import Segmented
 from gui.kit.focus_ring import AWAY, WIDTH, FocusRings
 from gui.kit.icons import icon
+from gui.kit.settings import Settings
+from gui.kit.style_sheet import ROW, TABLE_HEAD
+from gui.kit.tables import row_table
 from tests.gui.conftest import until
+from trainer_core.lab.paths import HomePaths
 
 
 def test_the_fonts_come_with_the_app_and_all_figures_are_equally_wide(qapp: QApplication) -> None:
@@ -75,3 +79,43 @@ def test_an_icon_is_as_sharp_on_a_fine_screen(qapp: QApplication) -> None:
         opaque = [drawn.pixelColor(drawn.width() // 2, y).alpha() for y in range(drawn.height())]
         assert opaque.count(255) == rows, (scale, opaque)
         assert sum(opaque) == pytest.approx(1.5 * scale * 255, abs=8)
+
+
+def test_a_file_dialog_begins_where_that_kind_of_file_was_last(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, begun, taken = Settings(HomePaths(tmp_path)), [], []
+    monkeypatch.setattr(dialogs, "_settings", settings)
+
+    def choose(parent: QWidget, title: str, begin: str, *kinds: str) -> tuple[str, str]:
+        begun.append(begin)
+        return str(tmp_path / "game.gb"), ""
+
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", choose)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    window = QWidget()
+    for _ in range(2):
+        dialogs.ask_file(window, "Open a ROM", "ROMs (*.gb *.gbc)", taken.append)
+    dialogs.ask_new_file(window, "Report", "/else/where.html", taken.append)
+    assert begun == [QDir.homePath(), str(tmp_path), "/else/where.html"]
+    assert taken == [tmp_path / "game.gb"] * 3
+
+
+def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qapp: QApplication) -> None:
+    theme.apply_theme(qapp, "dark")
+    window, table = QWidget(), row_table("t", "Table", ["Name", "Count"], numbers=[1])
+    QVBoxLayout(window).addWidget(table)
+    theme.dress(window)
+    table.setRowCount(3)
+    window.resize(300, 200)
+    window.show()
+
+    def ground(row: int, column: int) -> str:
+        place = table.visualRect(table.model().index(row, column)).center()
+        return table.viewport().grab().toImage().pixelColor(place).name()
+
+    assert [ground(row, 0) for row in range(3)] == [theme.DARK.window, theme.DARK.zebra, theme.DARK.window]
+    QTest.mouseMove(table.viewport(), table.visualRect(table.model().index(2, 0)).center())
+    until(lambda: ground(2, 0) == ground(2, 1) == theme.DARK.hover)
+    assert (table.rowHeight(0), table.horizontalHeader().height()) == (ROW, TABLE_HEAD)
+    window.deleteLater()

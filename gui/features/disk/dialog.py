@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QTableWidget,
@@ -20,8 +18,10 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.disk.controller import DiskRow, old_rows
-from gui.kit.containers import row_table
+from gui.kit.dialogs import ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
+from gui.kit.style_sheet import ROW, TABLE_HEAD
+from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from gui.state.run_words import WORDS
 from trainer_core.lab.task_lists import short_task
@@ -29,8 +29,8 @@ from trainer_core.lab.task_lists import short_task
 COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DAYS, KEEP = 30, 20
+MOST_HEIGHT = 560
 
 
 class Archives(Protocol):
@@ -69,29 +69,24 @@ class DiskDialog(QDialog):
         column.addWidget(self.table, 1)
         column.addLayout(self._retention())
         column.addLayout(self._buttons())
-        self.resize(720, 460)
+        self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
+        self.resize(720, 0)
         archives.changed.connect(self.renew)
         self.finished.connect(lambda: archives.changed.disconnect(self.renew))
         archives.measure()
         self.renew()
 
     def _make_table(self) -> QTableWidget:
-        table = row_table("diskTable", tr("Runs by size"), [tr(name) for name in COLUMNS])
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        first = COLUMNS.index("Best")
+        heads = [tr(name) for name in COLUMNS]
+        table = row_table("diskTable", tr("Runs by size"), heads, range(first, len(COLUMNS)))
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for place, name in enumerate(COLUMNS):
             if name in NARROW:
                 table.setColumnWidth(place, NARROW[name])
             else:
                 header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
-            if place >= COLUMNS.index("Best"):
-                head = QTableWidgetItem(tr(name))
-                head.setTextAlignment(_RIGHT)
-                table.setHorizontalHeaderItem(place, head)
         table.itemSelectionChanged.connect(self._on_selection)
         return table
 
@@ -153,6 +148,8 @@ class DiskDialog(QDialog):
     def _fill(self, rows: list[DiskRow]) -> None:
         self._shown = rows
         self.table.setRowCount(len(rows))
+        if rows and self.height() < MOST_HEIGHT:  # as high as its rows need
+            self.resize(self.width(), min(MOST_HEIGHT, self.minimumSizeHint().height() + ROW * max(0, len(rows) - 4)))
         for place, row in enumerate(rows):
             run = row.run
             texts = (
@@ -170,7 +167,7 @@ class DiskDialog(QDialog):
                 if not row.is_movable:
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsSelectable)
                 if index >= COLUMNS.index("Best"):
-                    item.setTextAlignment(_RIGHT)
+                    item.setTextAlignment(RIGHT)
                 self.table.setItem(place, index, item)
 
     def chosen(self) -> list[DiskRow]:
@@ -200,12 +197,5 @@ class DiskDialog(QDialog):
         self._archives.archive([row.run.run_id for row in self.chosen()])
 
     def _restore(self) -> None:
-        self._ask(self._archives.restore)
-
-    def _ask(self, then: Callable[[Path], object]) -> None:
-        folder = str(self._archives.folder)
-        path, _ = QFileDialog.getOpenFileName(
-            self, tr("Restore a run"), folder, tr("Archives (*.tar.gz);;All files (*)")
-        )
-        if path:
-            then(Path(path))
+        kinds = tr("Archives (*.tar.gz);;All files (*)")
+        ask_file(self, tr("Restore a run"), kinds, self._archives.restore, str(self._archives.folder))

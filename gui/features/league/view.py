@@ -7,13 +7,11 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QProgressBar,
     QStackedWidget,
-    QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -23,6 +21,7 @@ from gui.features.league.controller import LeagueController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.labels import ElidedLabel, label, set_role
+from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from trainer_core.lab.task_lists import is_several, short_task
 
@@ -37,26 +36,17 @@ class LeagueView(QWidget):
         self.players.setAccessibleName(tr("Players of the league"))
         self.players.setToolTip(tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://..."))
         self.players.textEdited.connect(controller.set_players)
-        self.table = QTableWidget(0, 8)
-        self.table.setObjectName(names.LEAGUE_TABLE)
-        self.table.setAccessibleName(tr("Players of the league, best first"))
-        self.table.setHorizontalHeaderLabels(
-            [
-                tr("Player"),
-                tr("Task"),
-                tr("Episodes"),
-                tr("Success"),
-                tr("Median steps"),
-                tr("Mean return"),
-                tr("s/step"),
-                tr("Note"),
-            ]
+        heads = (
+            tr("Player"),
+            tr("Task"),
+            tr("Episodes"),
+            tr("Success"),
+            tr("Median steps"),
+            tr("Mean return"),
+            tr("s/step"),
+            tr("Note"),
         )
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.verticalHeader().hide()
-        self.table.setWordWrap(False)
+        self.table = row_table(names.LEAGUE_TABLE, tr("Players of the league, best first"), heads, range(2, 7))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -161,7 +151,7 @@ class LeagueView(QWidget):
                 item = QTableWidgetItem(text)
                 item.setToolTip(text if column else str(row["player"]))
                 if 1 < column < 7:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                    item.setTextAlignment(RIGHT)
                 self.table.setItem(number, column, item)
         self.table.blockSignals(False)
 

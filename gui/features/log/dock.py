@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock
-from gui.kit.labels import icon_button
+from gui.kit.labels import icon_button, search_field
 from gui.kit.words import tr
 from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 
@@ -41,12 +41,8 @@ class LogDock(Dock):
         self.level.setAccessibleName(tr("Least level shown"))
         self.level.addItems([tr(level) for level in LEVELS])
         self.level.currentIndexChanged.connect(self._rebuild)
-        self.search = QLineEdit()
-        self.search.setObjectName("logFind")
-        self.search.setAccessibleName(tr("Show only lines that contain this"))
-        self.search.setPlaceholderText(tr("Filter"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setFixedWidth(120)
+        self.search = search_field("logFind", tr("Show only lines that contain this"), tr("Filter"))
+        self.search.setFixedWidth(160)
         self.search.textChanged.connect(self._rebuild)
         for widget in (self.level, self.search):
             self.head.addWidget(widget)

@@ -36,9 +36,10 @@ from gui.features.memory.views import (
 )
 from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.containers import Dock, row_table
+from gui.kit.containers import Dock
 from gui.kit.labels import button, label
 from gui.kit.screen import Mark, Palette, Screen
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from trainer_core.wire.frames import BASE
 
@@ -59,13 +60,9 @@ TILES, BACKGROUND, WINDOW, SPRITES = "Tiles", "Background", "Window", "Sprites"
 
 def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
     made = row_table(object_name, accessible, heads)
-    made.verticalHeader().setDefaultSectionSize(22)
     made.setFont(theme.mono_font())
     made.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     made.horizontalHeader().setStretchLastSection(True)
-    made.horizontalHeader().setDefaultAlignment(
-        Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-    )  # in the font of the cells
     return made
 
 
@@ -137,12 +134,12 @@ class FindPage(QWidget):
         column.addWidget(self.told)
         heads = [tr("Address"), tr("Now"), tr("Before")]
         self.found = table("memoryFound", tr("Addresses that are left"), heads)
-        self.found.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.found.itemActivated.connect(lambda item: self._watch_row(item.row()))
         column.addWidget(self.found, 3)
         column.addLayout(self._watch_buttons())
         heads = [tr("Address"), tr("Value"), tr("Name")]
         self.watched = table("memoryWatches", tr("Watched addresses"), heads)
+        self.watched.setEditTriggers(QTableWidget.EditTrigger.DoubleClicked | QTableWidget.EditTrigger.EditKeyPressed)
         self.watched.itemChanged.connect(self._on_named)
         column.addWidget(self.watched, 2)
         memory.watches.changed.connect(self._write_watches)

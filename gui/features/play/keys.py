@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidgetItem, QVBoxLayout, QWidget
 
 from gui.features.play.gamepad import Gamepad
-from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
@@ -199,7 +199,6 @@ class GameKeysPage(QWidget):
         heads = [tr("Does"), tr("Key"), tr("Gamepad")]
         self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
         self.table.setRowCount(len(PLAY_ACTS))
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         column.addWidget(self.table, 1)
         row = QHBoxLayout()

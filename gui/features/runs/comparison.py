@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
 from gui.kit import theme
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
+from gui.kit.style_sheet import ROW
+from gui.kit.tables import Head
 from gui.kit.words import tr
 from gui.state.run_words import without_middle
 
@@ -82,6 +84,9 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
     table.setVerticalHeaderLabels([name for name, _ in rows])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setTabKeyNavigation(False)
+    table.setHorizontalHeader(Head(table))
+    table.verticalHeader().setDefaultSectionSize(ROW)
+    table.setAlternatingRowColors(True)
     for row, (_, values) in enumerate(rows):
         for place, value in enumerate(values):
             item = QTableWidgetItem(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStackedWidget, QWidget
 
 from gui.features.runs.columns import RunColumns
 from gui.features.runs.controller import RunsController
@@ -15,13 +15,13 @@ from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
-from gui.kit.containers import Dock
-from gui.kit.labels import button, label
+from gui.kit.containers import Dock, empty_page
+from gui.kit.labels import KeyButton, button, label, search_field
 from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
+_WIDTHS = {SHOWN: 32, "State": 112, "Run": 120, "Algo": 52, "Device": 60, "Steps": 64, "Best": 56, "Started": 104}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
@@ -55,17 +55,11 @@ class RunsDock(Dock):
         self.table.setObjectName(names.RUN_TABLE)
         self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setShowGrid(False)
-        self.table.setWordWrap(False)
-        self.table.setTabKeyNavigation(False)
         self.table.setSortingEnabled(True)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(24)
-        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
-        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self.table))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(telemetry, self.table))
         self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
         self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.dropped.connect(runs.take_place_of)
@@ -73,12 +67,8 @@ class RunsDock(Dock):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
-        self.filter = QLineEdit()
-        self.filter.setObjectName("runFilter")
-        self.filter.setAccessibleName(tr("Filter runs"))
-        self.filter.setPlaceholderText(tr("Filter: state, task, run"))
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setFixedWidth(168)
+        self.filter = search_field("runFilter", tr("Filter runs"), tr("Filter: state, task, run"))
+        self.filter.setFixedWidth(200)
         self.filter.setToolTip(
             tr(
                 "Words, -without, wild*cards, regular|expressions, and comparisons: best>0.9, "
@@ -91,9 +81,10 @@ class RunsDock(Dock):
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self._no_match_page())
-        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self.filter)
-        escape.setContext(Qt.ShortcutContext.WidgetShortcut)
-        escape.activated.connect(self.filter.clear)
+        self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
+        self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._escape.activated.connect(self.filter.clear)
+        self._escape.setEnabled(False)
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
@@ -112,7 +103,6 @@ class RunsDock(Dock):
         All choices are saved.
         """
         header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setMinimumSectionSize(28)
         header.setToolTip(tr("A right click chooses columns"))
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -211,18 +201,24 @@ class RunsDock(Dock):
     def _empty_page(self) -> QWidget:
         welcome = self._actions["welcome"]
         start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
-        page = _message_page(tr("No training yet. A demo takes a minute."), start)
+        page = empty_page(tr("No run yet"), tr("A demo takes a minute."), start)
         # The welcome page has that button; a second one beside it would only confuse.
         start.setVisible(welcome.isVisible())
         welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
         return page
 
     def _no_match_page(self) -> QWidget:
-        show = button(tr("Show all runs"), "clearRunFilter", clicked=self.filter.clear)
-        return _message_page(tr("No run is found by this filter."), show)
+        clear = KeyButton(tr("Clear filter"), tr("Esc"))
+        clear.setObjectName("clearRunFilter")
+        clear.clicked.connect(self.filter.clear)
+        self.no_match, self._hidden = label(), label("", "caption")
+        return empty_page(self.no_match, self._hidden, clear)
 
     def _on_count(self) -> None:
         none_found = self.proxy.is_filtered and not self.proxy.rowCount()
+        if none_found:
+            self.no_match.setText(tr("No run matches \u201c{text}\u201d", text=self.filter.text()))
+            self._hidden.setText(tr("{count} runs are hidden by the filter", count=self._model.rowCount()))
         self._stack.setCurrentIndex(1 if not self._model.rowCount() else 2 if none_found else 0)
 
     def _on_focus(self, run_id: str) -> None:
@@ -232,6 +228,7 @@ class RunsDock(Dock):
     def _on_filter(self, text: str) -> None:
         """Apply the filter text; if it compares configuration fields, read all configurations first."""
         self.proxy.set_text(text)
+        self._escape.setEnabled(bool(text))
         self._on_count()
         if any(bound.asks_config for bound in self.proxy.bounds):
             self._runs.read_configs()
@@ -276,15 +273,3 @@ class RunsDock(Dock):
             menu.setToolTipsVisible(True)
             menu.addActions([self._actions[name] for name in MENU])
             menu.exec(self.table.viewport().mapToGlobal(position))
-
-
-def _message_page(text: str, offer: QWidget) -> QWidget:
-    """Return a page that replaces an empty table: the sentence `text` above the widget `offer`."""
-    page = QWidget()
-    column = QVBoxLayout(page)
-    column.setSpacing(8)
-    column.addStretch(1)
-    for widget in (label(text, "muted"), offer):
-        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-    column.addStretch(1)
-    return page
