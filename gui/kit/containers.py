@@ -22,6 +22,9 @@ from gui.kit.labels import icon_button, label
 from gui.kit.style_sheet import BAR, GAP, MARGIN
 from gui.kit.words import tr
 
+WIDEST_TEXT = 440
+"""Most pixels of a line on a page without contents."""
+
 
 class Dock(QDockWidget):
     """Dock with a flat title bar; `head` is the layout at the right of the title."""
@@ -100,6 +103,7 @@ def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | N
             made = label(text, role) if isinstance(text, str) else text
             made.setWordWrap(True)
             made.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            made.setMaximumWidth(WIDEST_TEXT)
             column.addWidget(made)
     if offer is not None:
         column.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)

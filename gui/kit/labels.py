@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
@@ -101,7 +101,7 @@ def icon_button(
 
 
 def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
-    """Return a text field with a magnifier, and a cross that clears it; Escape clears it too."""
+    """Return a text field with a magnifier, and a cross that clears it."""
     made = QLineEdit()
     made.setObjectName(object_name)
     made.setAccessibleName(accessible)
@@ -109,6 +109,15 @@ def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
     made.setClearButtonEnabled(True)
     made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
     return made
+
+
+def clear_by_escape(field: QLineEdit, scope: QWidget) -> None:
+    """Let Escape clear the field while it has a text and the focus is in `scope`."""
+    keys = QShortcut(QKeySequence(Qt.Key.Key_Escape), scope)
+    keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    keys.activated.connect(field.clear)
+    keys.setEnabled(False)
+    field.textChanged.connect(lambda text: keys.setEnabled(bool(text)))
 
 
 class KeyButton(QPushButton):

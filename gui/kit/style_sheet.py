@@ -238,6 +238,7 @@ QTableView, QListView, QTreeView {{
   background: palette(window); border: none; gridline-color: transparent; outline: none;
   alternate-background-color: palette(alternate-base); selection-background-color: palette(highlight);
   selection-color: palette(text); }}
+#runInfo {{ border: none; border-radius: 0; background: palette(window); padding: 0; }}
 #gameList {{ padding: 12px 4px 0 4px; }}
 QTableView::item {{ padding: 0 {GAP}px; border: none; }}
 QListView::item, QTreeView::item {{ padding: 0 6px; border: none; }}

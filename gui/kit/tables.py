@@ -49,8 +49,8 @@ class _Hover(QObject):
         view.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        is_move = isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove
-        if is_move or isinstance(event, QEnterEvent):
+        moves = (QEvent.Type.MouseMove, QEvent.Type.Enter)
+        if isinstance(event, QMouseEvent | QEnterEvent) and event.type() in moves:
             self._move_to(self._view.rowAt(int(event.position().y())))
         elif event.type() in (QEvent.Type.Leave, QEvent.Type.Wheel):
             self._move_to(-1)

@@ -57,10 +57,8 @@ class CheckpointCard:
     def success_text(self) -> str:
         """Success rates of the greedy and the loop-leaving mode as short text, for a row of the list."""
         if self.leaving_rate <= self.success_rate:
-            return tr("{value:.0f} % success", value=self.success_rate * 100)
-        return tr(
-            "{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100, leaving=self.leaving_rate * 100
-        )
+            return f"{self.success_rate * 100:.0f} %"
+        return f"{self.success_rate * 100:.0f} / {self.leaving_rate * 100:.0f} %"
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""
@@ -180,7 +178,6 @@ class CheckpointList(QAbstractListModel):
         """Id of the run to which the list is limited; empty for all runs."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
-        self._ways: dict[str, list[CheckpointCard]] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
             signal.connect(self._forget_best)
 
@@ -285,18 +282,8 @@ class CheckpointList(QAbstractListModel):
             self._best = {found.folder for found in best.values()}
         return card.folder in self._best
 
-    def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
-        """Return the success rates of the run's checkpoints by number of steps, and this checkpoint's index."""
-        if self._ways is None:
-            self._ways = {}
-            for found in sorted(self.cards, key=lambda found: found.env_steps):
-                self._ways.setdefault(found.run_id, []).append(found)
-        mine = self._ways.get(card.run_id, [card])
-        here = next((at for at, one in enumerate(mine) if one.folder == card.folder), 0)
-        return [one.success_rate for one in mine], here
-
     def _forget_best(self, *_: object) -> None:
-        self._best = self._ways = None
+        self._best = None
 
     def drop_missing(self, run_id: str) -> None:
         """Remove a run's checkpoints whose folders do not exist any more."""

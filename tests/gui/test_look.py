@@ -9,8 +9,9 @@ import pytest
 from PySide6.QtCore import QDir, QSize, Qt
 from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
+from gui.features.curves.run_info import _html, sections_of
 from gui.kit import dialogs, theme
 from gui.kit.containers import Segmented
 from gui.kit.focus_ring import AWAY, WIDTH, FocusRings
@@ -20,6 +21,7 @@ from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import row_table
 from tests.gui.conftest import until
 from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.records import MetaRecord
 
 
 def test_the_fonts_come_with_the_app_and_all_figures_are_equally_wide(qapp: QApplication) -> None:
@@ -119,3 +121,19 @@ def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qapp:
     until(lambda: ground(2, 0) == ground(2, 1) == theme.DARK.hover)
     assert (table.rowHeight(0), table.horizontalHeader().height()) == (ROW, TABLE_HEAD)
     window.deleteLater()
+
+
+def test_what_a_run_is_stands_in_two_columns_and_is_copied_whole(qapp: QApplication) -> None:
+    meta = MetaRecord(
+        run_id="r-1", seq=0, time=0.0, runner="native", algo="ppo", codec="b7", rom_sha256="ab" * 32,
+        config={"num_envs": 32, "own <field>": "x"}, argv=["dmglab", "train"],
+    )  # fmt: skip
+    sections = sections_of(meta, 3_200_000)
+    assert [title for title, _ in sections] == ["Run", "Game and pictures", "Settings", "Command"]
+    rows = {name: value for _, section in sections for name, value, _ in section}
+    assert (rows["Algorithm"], rows["Size on disk"], rows["Game"]) == ("PPO", "3.2 MB", "ab" * 32)
+    assert "Start states" not in rows, "a value that is not known has no row"
+    shown = QTextBrowser()
+    shown.setHtml(_html(sections))
+    assert "ab" * 6 + "\u2026" in shown.toPlainText()
+    assert "own <field>" in shown.toPlainText()

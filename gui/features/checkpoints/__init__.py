@@ -33,7 +33,7 @@ def feature(context: Context) -> Feature:
     define_checkpoints(context.actions, checkpoints, context.window)
 
     def make_dock() -> CheckpointsDock:
-        return CheckpointsDock(model, runs.label, context.actions, context.palette)
+        return CheckpointsDock(model, runs.label, context.actions, context.palette, playing)
 
     def finish() -> None:
         context[TrainingDock].place_trained(context.add(TrainedPage(playing, model)))

@@ -17,13 +17,15 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QMainWindow,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.features.curves.plots import PARTS, PlotChoices
 from gui.features.runs.controller import RunsController
-from gui.kit.labels import button, label
+from gui.kit.containers import empty_page
+from gui.kit.labels import button
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.kit.words import tr
 from gui.state.metric_series import X_AXES
@@ -287,14 +289,16 @@ class ViewsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(8)
-        text = tr("Axes, smoothing, plots, the runs on show and both filters")
-        column.addWidget(label(text, "muted"))
         self.list = QListWidget()
         self.list.setObjectName("viewsList")
         self.list.setAccessibleName(tr("Saved views"))
         self.list.itemActivated.connect(lambda _: self.accept())
         self.list.currentRowChanged.connect(lambda _: self._on_row())
-        column.addWidget(self.list, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.list)
+        why = tr("A view keeps axes, smoothing, plots, the runs on show and both filters.")
+        self._stack.addWidget(empty_page(tr("No view is saved yet"), why))
+        column.addWidget(self._stack, 1)
         row = QHBoxLayout()
         self.name = QLineEdit()
         self.name.setObjectName("viewName")
@@ -317,12 +321,13 @@ class ViewsDialog(QDialog):
         views.changed.connect(self._fill)
         self._fill()
         (self.list if self.list.count() else self.name).setFocus()
-        self.resize(440, 360)
+        self.resize(440, 280)
 
     def _fill(self) -> None:
         self.list.clear()
         self.list.addItems(self._views.names())
         self.list.setCurrentRow(self.list.count() - 1)
+        self._stack.setCurrentIndex(0 if self.list.count() else 1)
         self._on_row()
 
     def _chosen(self) -> str:

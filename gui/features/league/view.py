@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 from gui.features.league.controller import LeagueController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.labels import ElidedLabel, label, set_role
+from gui.kit.containers import empty_page
+from gui.kit.labels import ElidedLabel, set_role
 from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from trainer_core.lab.task_lists import is_several, short_task
@@ -66,18 +67,14 @@ class LeagueView(QWidget):
         column.setSpacing(0)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
-        told = label(
+        told = empty_page(
+            tr("No league was played yet"),
             tr(
-                "A league lets players of any kind play the same starts of one task, and ranks them: "
-                "your checkpoints, random play, your recordings.\n\n"
-                "Name players below or press Add checkpoint, then press Play."
+                "A league lets checkpoints, random play and recordings play the same start states of one task, and "
+                "ranks them. Name players below or press Add checkpoint, then press Play."
             ),
-            "muted",
-            wrap=True,
         )
         told.setObjectName("leagueEmpty")
-        told.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        told.setMargin(24)
         self._stack.addWidget(told)
         column.addWidget(self._stack, 1)
         below = QVBoxLayout()

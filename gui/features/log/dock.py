@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.containers import Dock
-from gui.kit.labels import icon_button, search_field
+from gui.kit.containers import Dock, empty_page
+from gui.kit.labels import KeyButton, clear_by_escape, icon_button, label, search_field
 from gui.kit.words import tr
 from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 
@@ -33,7 +33,6 @@ class LogDock(Dock):
         self.view.setMaximumBlockCount(MAX_LINES)
         self.view.setFont(theme.mono_font())
         self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.view.setPlaceholderText(tr("Nothing was logged yet"))
         self.view.setTabChangesFocus(True)
         self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
         self.level = QComboBox()
@@ -53,8 +52,17 @@ class LogDock(Dock):
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.view)
         self.setWidget(body)
+        self._missing, self._why = label(), label("", "caption")
+        self._clear = KeyButton(tr("Clear filter"), tr("Esc"))
+        self._clear.clicked.connect(self.search.clear)
+        self._empty = empty_page(self._missing, self._why, self._clear)
+        clear_by_escape(self.search, self)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self._empty)
+        column.addWidget(self._stack)
+        self._tell()
         self._timer = QTimer(self, interval=FLUSH_MS)
         self._timer.timeout.connect(self.flush)
         self._timer.start()
@@ -65,7 +73,18 @@ class LogDock(Dock):
         lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
         if lines:
             self._append(lines)
+        if taken:
+            self._tell()
         self._timer.setInterval(BUSY_MS if len(taken) >= SLICE else FLUSH_MS)
+
+    def _tell(self) -> None:
+        """Show a page that says why there is no line, while there is none."""
+        text = self.search.text()
+        self._stack.setCurrentIndex(1 if self.view.document().isEmpty() else 0)
+        self._missing.setText(tr("No line has \u201c{text}\u201d", text=text) if text else tr("Nothing was logged yet"))
+        hidden = len(self._buffer.lines)
+        self._why.setText(tr("{count} lines are hidden by level and filter", count=hidden) if hidden else "")
+        self._clear.setVisible(bool(text))
 
     def _append(self, lines: list[str]) -> None:
         bar = self.view.verticalScrollBar()
@@ -91,6 +110,7 @@ class LogDock(Dock):
         self._buffer.start_over()
         self.view.clear()
         self.flush()
+        self._tell()
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.view.toPlainText())

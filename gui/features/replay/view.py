@@ -123,10 +123,15 @@ class ReplayView(QWidget):
         below = QVBoxLayout()
         below.setContentsMargins(12, 8, 12, 8)
         below.setSpacing(4)
-        below.addLayout(self._caption_row())
+        self._player = QWidget()  # hidden while there is nothing to play
+        player = QVBoxLayout(self._player)
+        player.setContentsMargins(0, 0, 0, 0)
+        player.setSpacing(4)
+        player.addLayout(self._caption_row())
         for widget in self._timeline(palette):
-            below.addWidget(widget)
-        below.addLayout(self._control_row(actions))
+            player.addWidget(widget)
+        player.addLayout(self._control_row(actions))
+        below.addWidget(self._player)
         below.addLayout(self._choice_row(actions))
         column.addLayout(below)
         self._timer = QTimer(self)
@@ -364,7 +369,9 @@ class ReplayView(QWidget):
 
     def _hint(self) -> None:
         replay, controller = self._controller.replay, self._controller
-        hint = tr("Press Record while a game plays, or open a GIF or a movie") if replay is None else ""
+        self._player.setHidden(replay is None and not self.panel.is_open)
+        none = tr("No recording is open: press Record while a game plays, or open a GIF or a movie")
+        hint = none if replay is None else ""
         if controller.opening:
             hint = tr("Opening {name}", name=controller.opening)
         elif self.panel.busy:

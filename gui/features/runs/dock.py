@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStackedWidget, QWidget
 
 from gui.features.runs.columns import RunColumns
@@ -16,7 +16,7 @@ from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.containers import Dock, empty_page
-from gui.kit.labels import KeyButton, button, label, search_field
+from gui.kit.labels import KeyButton, button, clear_by_escape, label, search_field
 from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
@@ -81,10 +81,7 @@ class RunsDock(Dock):
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self._no_match_page())
-        self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
-        self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._escape.activated.connect(self.filter.clear)
-        self._escape.setEnabled(False)
+        clear_by_escape(self.filter, self)
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
@@ -228,7 +225,6 @@ class RunsDock(Dock):
     def _on_filter(self, text: str) -> None:
         """Apply the filter text; if it compares configuration fields, read all configurations first."""
         self.proxy.set_text(text)
-        self._escape.setEnabled(bool(text))
         self._on_count()
         if any(bound.asks_config for bound in self.proxy.bounds):
             self._runs.read_configs()
