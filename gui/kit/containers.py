@@ -104,7 +104,11 @@ def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | N
             made.setWordWrap(True)
             made.setAlignment(Qt.AlignmentFlag.AlignCenter)
             made.setMaximumWidth(WIDEST_TEXT)
-            column.addWidget(made)
+            row = QHBoxLayout()
+            row.addStretch(1)
+            row.addWidget(made, 100)  # the first to get room, up to its width
+            row.addStretch(1)
+            column.addLayout(row)
     if offer is not None:
         column.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
     column.addStretch(1)

@@ -41,10 +41,16 @@ class FocusRings(QObject):
         app.focusChanged.connect(self._on_focus)
 
     def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:
-        if self.ring is not None and shiboken6.isValid(self.ring):
+        had_ring = self.ring is not None and shiboken6.isValid(self.ring) and not self.ring.isHidden()
+        if had_ring and self.ring is not None:
             self.ring.end()
-        is_wanted = new is not None and not new.isWindow() and new.window().testAttribute(BY_KEYS)
-        self.ring = Ring(new) if new is not None and is_wanted else None
+        self.ring = None
+        if new is None or new.isWindow():
+            return
+        # A key may move the focus by other ways, for example an arrow in joined buttons.
+        moved_on = had_ring and QApplication.mouseButtons() == Qt.MouseButton.NoButton
+        if moved_on or new.window().testAttribute(BY_KEYS):
+            self.ring = Ring(new)
 
 
 class Ring(QWidget):

@@ -64,10 +64,13 @@ def test_the_focus_has_a_ring_after_tab_and_none_after_a_click(qapp: QApplicatio
     assert rings.ring is not None
     away = WIDTH + AWAY
     assert rings.ring.geometry() == modes.geometry().adjusted(-away, -away, away, away), "around all joined buttons"
-    QTest.keyClick(modes.button("a"), Qt.Key.Key_Tab)
+    QTest.keyClick(modes.button("a"), Qt.Key.Key_Right)
+    assert modes.button("b").isChecked(), "arrows choose"
+    assert rings.ring.parent() is window
+    QTest.keyClick(modes.button("b"), Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is last, "Tab leaves the joined buttons"
     QTest.keyClick(last, Qt.Key.Key_Backtab)
-    QTest.keyClick(modes.button("a"), Qt.Key.Key_Backtab)
+    QTest.keyClick(modes.button("b"), Qt.Key.Key_Backtab)
     assert rings.ring.geometry() == field.geometry(), "inside of a field"
     QTest.mouseClick(last, Qt.MouseButton.LeftButton)
     assert rings.ring is None
