@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDockWidget,
@@ -20,8 +21,11 @@ from PySide6.QtWidgets import (
 from gui.kit.icons import icon
 from gui.kit.labels import icon_button, label
 from gui.kit.style_sheet import BAR, GAP, MARGIN
+from gui.kit.theme import bold_font
 from gui.kit.words import tr
 
+SIDES = 22
+"""Pixels left and right of the text of a button."""
 WIDEST_TEXT = 440
 """Most pixels of a line on a page without contents."""
 
@@ -136,6 +140,7 @@ class Segmented(QWidget):
             made.setCheckable(True)
             made.setAutoDefault(False)
             made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            made.setMinimumWidth(QFontMetrics(bold_font()).horizontalAdvance(text) + SIDES)  # nothing moves when chosen
             place = "first" if index == 0 else "last" if index == len(items) - 1 else "middle"
             made.setProperty("segment", place)
             made.clicked.connect(lambda _=False, value=value: self.picked.emit(value))

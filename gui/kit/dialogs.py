@@ -18,7 +18,7 @@ FOLDERS = "folders/"
 """Prefix of the settings with the folder last used; the ending of the files, or the dialog's title, follows."""
 _ENDING = re.compile(r"\*\.(\w+)")
 _settings: Settings | None = None
-SHEET_EDGE = 90
+SHEET_EDGE = 76
 """Height in pixels of the dialog's parts around the list of keys."""
 
 

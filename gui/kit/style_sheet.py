@@ -223,7 +223,8 @@ QCheckBox::indicator:hover {{ border-color: palette(placeholder-text); }}
 QCheckBox::indicator:checked {{ background: palette(accent); image: url({ICONS}:check.svg); }}
 QCheckBox::indicator:disabled {{ border-color: palette(mid); background: palette(window); }}
 
-QTabWidget::pane {{ border: none; border-top: 1px solid palette(mid); }}
+QTabWidget::pane {{ border: none; }}
+QTabWidget > QStackedWidget {{ border-top: 1px solid palette(mid); }}
 QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
 QTabBar::tab {{
   background: transparent; color: palette(placeholder-text); padding: 6px 12px 7px 12px; border: none;
@@ -250,6 +251,7 @@ QHeaderView::section {{
   background: palette(window); color: palette(placeholder-text); border: none;
   border-bottom: 1px solid palette(mid); padding: 0 {GAP}px; min-height: {TABLE_HEAD - 1}px;
   font-size: {SMALL_PX}px; font-weight: 400; }}
+QHeaderView::section:vertical {{ border-bottom: none; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#scrollBody {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}

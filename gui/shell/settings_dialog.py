@@ -192,6 +192,7 @@ class SettingsDialog(QDialog):
         column.setContentsMargins(4, 12, 4, 4)
         column.setSpacing(4)
         row = QHBoxLayout()
+        row.setSpacing(8)
         title, box = label(tr("Language"), "muted"), self._languages()
         row.addWidget(title)
         row.addWidget(box, 1)

@@ -73,7 +73,7 @@ class Comparison(QDialog):
             self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
         column.addWidget(self.tabs, 1)
         column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
-        self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))
+        self.resize(min(900, 300 + 110 * len(runs)), min(560, 200 + ROW * max(5, len(rows))))
 
 
 def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
@@ -85,6 +85,7 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setTabKeyNavigation(False)
     table.setHorizontalHeader(Head(table))
+    table.horizontalHeader().setStretchLastSection(True)
     table.verticalHeader().setDefaultSectionSize(ROW)
     table.setAlternatingRowColors(True)
     for row, (_, values) in enumerate(rows):
