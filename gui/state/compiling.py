@@ -91,7 +91,7 @@ class CompilingCard(QWidget):
         inner = QVBoxLayout(card)
         inner.setContentsMargins(24, 24, 24, 24)
         inner.setSpacing(8)
-        inner.addWidget(label(tr("Compiling the Game Boy, once"), "heading"))
+        inner.addWidget(label(tr("Compiling the Game Boy, once"), "title"))
         why = tr("This computer has no compiled kernels yet. They are kept: the next start takes seconds.")
         about = label(why, "muted", wrap=True)
         about.setFixedWidth(CARD_WIDTH - 2 * 24)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.kit.dialogs import ask_new_file, begin_folder
 from gui.kit.labels import button, indented, label, spin_box
 from gui.kit.words import tr
 
@@ -56,7 +56,7 @@ class ExportSheet(QDialog):
         self.format = _combo("exportFormat", tr("Format"), FORMATS)
         if not has_mp4:
             self.format.removeItem(self.format.findData(".mp4"))
-        self.place = QLineEdit(str(place.with_suffix(".gif")))
+        self.place = QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif"))
         self.place.setObjectName("exportPlace")
         self.place.setAccessibleName(tr("Place"))
         self.place.setMinimumWidth(320)
@@ -109,9 +109,10 @@ class ExportSheet(QDialog):
         self.place.setText(str(Path(self.place.text()).with_suffix(self.format.currentData())))
 
     def _choose(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, tr("Export to"), self.place.text())
-        if path:
-            self.place.setText(str(Path(path).with_suffix(self.format.currentData())))
+        def take(path: Path) -> None:
+            self.place.setText(str(path.with_suffix(self.format.currentData())))
+
+        ask_new_file(self, tr("Export to"), self.place.text(), take)
 
     def _agree(self) -> None:
         options = [
