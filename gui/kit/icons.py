@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
@@ -30,11 +31,8 @@ class _Engine(QIconEngine):
         color = getattr(colors, self._color or "text", self._color)
         if mode == QIcon.Mode.Disabled:
             color = colors.disabled
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.translate(rect.topLeft())
-        side = MARK if self._name in MARKS else ICON
-        painter.scale(rect.width() / side, rect.height() / side)
-        _draw(painter, self._name, QColor(color))
+        ratio = painter.device().devicePixelRatioF()
+        painter.drawPixmap(rect.topLeft(), _picture(self._name, color, rect.width(), rect.height(), ratio))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         made = QPixmap(size)
@@ -44,6 +42,20 @@ class _Engine(QIconEngine):
         with QPainter(made) as painter:
             self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
         return made
+
+
+@functools.lru_cache(maxsize=512)
+def _picture(name: str, color: str, width: int, height: int, ratio: float) -> QPixmap:
+    """Return an icon of `width` x `height`, drawn once for a screen of `ratio` device pixels per pixel."""
+    made = QPixmap(round(width * ratio), round(height * ratio))
+    made.setDevicePixelRatio(ratio)
+    made.fill(Qt.GlobalColor.transparent)
+    side = MARK if name in MARKS else ICON
+    with QPainter(made) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.scale(width / side, height / side)
+        _draw(painter, name, QColor(color))
+    return made
 
 
 def icon(name: str, color: str = "") -> QIcon:

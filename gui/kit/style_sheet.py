@@ -243,7 +243,7 @@ QTableView, QListView, QTreeView {{
 #gameList {{ padding: 12px 4px 0 4px; }}
 QTableView::item {{ padding: 0 {GAP}px; border: none; }}
 QListView::item, QTreeView::item {{ padding: 0 6px; border: none; }}
-QTableView::item:hover, QListView::item:hover, QTreeView::item:hover {{ background: palette(light); }}
+QListView::item:hover, QTreeView::item:hover {{ background: palette(light); }}
 QTableView::item:selected, QListView::item:selected, QTreeView::item:selected {{
   background: palette(highlight); color: palette(text); }}
 QHeaderView {{ background: palette(window); border: none; }}

@@ -21,7 +21,7 @@ _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 SHOWN = "Shown"
 """Column of the eye, which shows whether the run's curves are visible, and their colour."""
 COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
-NUMERIC = {"Steps", "Best"}
+NUMERIC = {"Steps", "Best", "Started"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 

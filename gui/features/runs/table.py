@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -15,7 +17,14 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QStyleOptionViewItem, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN
 from gui.kit import theme
@@ -23,7 +32,7 @@ from gui.kit.icons import icon, paint_icon
 from gui.kit.labels import keep_ages
 from gui.kit.painting import guarded, guarded_item
 from gui.kit.style_sheet import ICON, MARK
-from gui.kit.tables import RowDelegate, dress_table
+from gui.kit.tables import dress_table
 from gui.state.run_words import mark_of
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
@@ -31,7 +40,7 @@ from trainer_core.wire.run_record import RunState
 RUN_MIME = "application/x-dmglab-run"
 
 
-class StateDelegate(RowDelegate):
+class StateDelegate(QStyledItemDelegate):
     """Cell with the mark of a run's state before its text."""
 
     def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
@@ -39,7 +48,7 @@ class StateDelegate(RowDelegate):
         _mark(option, *mark_of(index.data(RUN_ROLE).state))
 
 
-class NameDelegate(RowDelegate):
+class NameDelegate(QStyledItemDelegate):
     """Cell with a dot in the colour of the run's curves, grey while they are hidden, before its name.
 
     The middle of a long name is left out, because names of a sweep's trials differ at the end.
@@ -59,13 +68,16 @@ class NameDelegate(RowDelegate):
             option.font = theme.bold_font()
 
 
+_icon = functools.cache(icon)
+
+
 def _mark(option, name: str, color: str) -> None:  # type: ignore[no-untyped-def]
     option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
     option.decorationSize = QSize(MARK, MARK)
-    option.icon = icon(name, color)
+    option.icon = _icon(name, color)
 
 
-class EyeDelegate(RowDelegate):
+class EyeDelegate(QStyledItemDelegate):
     """Cell with an eye: open while the run's curves are shown, else crossed out."""
 
     def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
