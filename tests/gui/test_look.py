@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton,
 
 from gui.features.curves.run_info import _html, sections_of
 from gui.kit import dialogs, theme
+from gui.kit.actions import Command, action_button
 from gui.kit.containers import Segmented
 from gui.kit.focus_ring import AWAY, WIDTH, FocusRings
 from gui.kit.icons import icon
@@ -144,3 +145,18 @@ def test_what_a_run_is_stands_in_two_columns_and_is_copied_whole(qapp: QApplicat
     shown.setHtml(_html(sections))
     assert "ab" * 6 + "\u2026" in shown.toPlainText()
     assert "own <field>" in shown.toPlainText()
+
+
+def test_a_command_that_changes_under_the_pressed_pointer_is_not_done(qapp: QApplication) -> None:
+    owner, done, words = QWidget(), [], ["Pause"]
+    command = Command(owner, "pause", lambda: words[0], lambda: done.append(words[0]))
+    command.refresh()
+    made = action_button(command, "pauseButton")
+    made.pressed.connect(lambda: words.__setitem__(0, "Resume"))
+    made.pressed.connect(command.refresh)
+    QTest.mousePress(made, Qt.MouseButton.LeftButton)
+    assert made.text() == "Pause", "its words wait"
+    QTest.mouseRelease(made, Qt.MouseButton.LeftButton)
+    assert (made.text(), done) == ("Resume", [])
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
+    assert done == ["Resume"]
