@@ -208,6 +208,7 @@ QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height:
 QComboBox {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; color: palette(text);
   combobox-popup: 0; }}
+QComboBox[flat="true"] {{ background: transparent; border-color: transparent; }}
 QComboBox:hover {{ background: palette(light); }}
 QComboBox:on {{ background: palette(midlight); }}
 QComboBox::drop-down {{ border: none; width: 22px; }}
@@ -280,5 +281,6 @@ QFrame[role="popover"] {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; }}
 QFrame[role="popover"] QListWidget {{ background: transparent; padding: 4px 0; }}
 QFrame[role="popover"] > QLineEdit {{ background: transparent; border: none; padding: 10px 8px; }}
+QFrame[role="upright"] {{ background: palette(mid); border: none; max-width: 1px; min-width: 1px; }}
 QFrame[role="rule"] {{ background: palette(mid); border: none; max-height: 1px; min-height: 1px; }}
 """

@@ -62,16 +62,15 @@ def current() -> Colors:
     return _current
 
 
-def curve_color(slot: int) -> QColor:
-    """Return the colour of curve number `slot`: the theme's own colours first, then the same hues in other tones."""
-    own = _current.curves
-    color = QColor(own[slot % len(own)])
-    if turn := slot // len(own):
-        hue, saturation, lightness = color.hslHueF(), color.hslSaturationF(), color.lightnessF()
-        lighter = lightness + (1 - lightness) / 3
-        # After the lighter third the hues themselves move, by the golden ratio: no two of 250 runs are alike.
-        color.setHslF((hue + max(0, turn - 1) * 0.618034) % 1.0, max(saturation, 0.5 * (turn > 1)), lighter)
-    return color
+def curve_color(slot: int, theme: str = "") -> QColor:
+    """Return the colour of run number `slot`, in the current theme or that of a name.
+
+    After the theme's own colours come the same ones a third lighter, then two thirds.
+    """
+    own = (colors(theme) if theme else _current).curves
+    color, lighter = QColor(own[slot % len(own)]), slot // len(own) % 3 / 3
+    parts = (part + (255 - part) * lighter for part in (color.red(), color.green(), color.blue()))
+    return QColor(*map(round, parts))
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
@@ -162,9 +161,9 @@ def ui_font() -> QFont:
     return _font(FONT_FAMILIES, BODY_PX)
 
 
-def small_font() -> QFont:
+def small_font(weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
     """Return the font of captions, axes and units."""
-    return _font(FONT_FAMILIES, SMALL_PX)
+    return _font(FONT_FAMILIES, SMALL_PX, weight)
 
 
 def bold_font() -> QFont:

@@ -21,7 +21,7 @@ from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {SHOWN: 32, "State": 112, "Run": 120, "Algo": 52, "Device": 60, "Steps": 64, "Best": 56, "Started": 104}
+_WIDTHS = {SHOWN: 32, "State": 112, "Run": 132, "Algo": 52, "Device": 60, "Steps": 64, "Best": 56, "Started": 104}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
