@@ -181,6 +181,7 @@ class CommandPalette(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("commandPalette")
         self.setWindowTitle(tr("Commands"))
+        self._finders = registry.finders
         self._actions = [
             action for name, action in registry.all().items() if action.isVisible() and name != "commandPalette"
         ]
@@ -203,7 +204,8 @@ class CommandPalette(QDialog):
         self.resize(WIDTH, HEIGHT)
 
     def _filter(self, text: str) -> None:
-        ranked = [(rank(text, plain_words(action)), action) for action in self._actions]
+        further = [action for find in self._finders for action in find(text)]
+        ranked = [(rank(text, plain_words(action)), action) for action in (*self._actions, *further)]
         found = sorted((row for row in ranked if row[0] >= 0), key=lambda row: (row[0], not row[1].isEnabled()))
         self.list.clear()
         for _, action in found:

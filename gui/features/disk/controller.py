@@ -124,7 +124,7 @@ class ArchivesController(QObject):
             except LabError as error:
                 if self._cancelled:
                     break
-                raise LabError(f"{run_id}: {error}") from None
+                raise LabError(f"{self._runs.label(run_id)}: {error}") from None
             row = found["runs"][0]
             saved += row["bytes"] - row["archive_bytes"]
             done += 1

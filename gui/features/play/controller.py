@@ -91,6 +91,8 @@ class PlayController(QObject):
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
         self._log = log
+        self.name_of = bridge.name_of
+        """Function that returns a run's name."""
         self.player = PlayerService(bridge.home)
         self.player.on_event = self._on_event
         self.player.on_end = self._on_end

@@ -190,7 +190,7 @@ class LiveView(QWidget):
         card = self._checkpoints.cards[row]
         return tr(  # the distinguishing part first: the end may be cut off
             "{count_text} steps, {algo}, {run}",
-            run=card.run_id[-4:],
+            run=self._playing.name_of(card.run_id),
             algo=card.algo,
             count_text=count_text(card.env_steps),
         )

@@ -43,6 +43,7 @@ def feature(context: Context) -> Feature:
             columns,
         )
     )
+    context.actions.finders.append(runs.found)
     define_runs(context.actions, runs, context[TrainingController], context.telemetry, context.window)
 
     def make_dock() -> RunsDock:
