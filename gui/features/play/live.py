@@ -68,6 +68,7 @@ class LiveView(QWidget):
         self.info = FrameInfo()
         saliency.found.connect(self.screen_view.show_overlay)
         playing.frames_changed.connect(self._on_frames)
+        playing.previewed.connect(self.screen_view.show_picture)
         playing.changed.connect(self.refresh)
         session.mode_changed.connect(lambda mode: self.refresh())
         navigation.welcome_changed.connect(lambda is_shown: self.refresh())
