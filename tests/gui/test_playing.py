@@ -190,8 +190,9 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
     until(lambda: not app[PlayController].is_active)
 
 
-def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App) -> None:
-    play(app, Mode.HYBRID)
+@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.AGENT])
+def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App, mode: Mode) -> None:
+    play(app, mode)
     until(lambda: app[LiveView].strip.who.text() == "AGENT")
     QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Tab)
     until(lambda: app[LiveView].strip.who.text() == "HUMAN")

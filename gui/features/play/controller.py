@@ -168,6 +168,10 @@ class PlayController(QObject):
         """
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
 
+    def takeover_refusal(self) -> str:
+        """Return why the user cannot take the buttons from a policy; empty while one policy plays."""
+        return tr("You play already") if self.is_human else self.solo_refusal()
+
     # -- starting ---------------------------------------------------------------------------
 
     def play_game(self) -> None:
@@ -306,9 +310,8 @@ class PlayController(QObject):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Give the buttons of a hybrid game to the user (`human`) or back to the policy."""
-        is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
-        if human != self.state.taken_over and is_hybrid:
+        """Give the buttons of a game that a policy plays to the user (`human`), or back to the policy."""
+        if human != self.state.taken_over and not self.takeover_refusal():
             self.state.taken_over = human
             if not human:
                 self.hold(0)

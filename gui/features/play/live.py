@@ -53,7 +53,7 @@ class LiveView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
-        self.input = PlayInput(self.screen_view, playing, session, keys, gamepad, notices)
+        self.input = PlayInput(self.screen_view, playing, keys, gamepad, notices)
         self.input.focused.connect(self.refresh)
         self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
