@@ -18,12 +18,13 @@ from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
-from gui.state.notices import END_OF_RUN, Notices
+from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
 from gui.state.run_history import RunTelemetry, reading
 from gui.state.run_notes import Note, RunNotes
 from gui.state.seed_groups import flat
 from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
+from trainer_core.lab.paths import RunPaths
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
@@ -109,6 +110,24 @@ class RunsController(QObject):
                 partial(self._training.resume, run.run_id) if goes_on else None,
                 subject=f"lost {run.run_id}",
             )
+
+    def take_path(self, path: Path) -> bool:
+        """Put the run whose folder or log this is in focus, or tell how one of another home gets here; return whether
+        it is a run."""
+        paths = run_at(path)
+        if paths is None:
+            return False
+        if paths.run_id in self._bridge.service.runs and paths.root == self._bridge.home.run(paths.run_id).root:
+            self.show(paths.run_id)
+            self._navigation.show(Place.CURVES)
+        else:
+            self._notices.tell(
+                tr("{name} is a run of another data folder", name=paths.run_id),
+                tr("Archive it there and drop the archive here"),
+                "warn",
+                subject=FILE_OPENED,
+            )
+        return True
 
     def take_in(self, run: RunRecord) -> None:
         """Add a run that was not started by this app, such as an imported one, and put it in focus."""
@@ -508,6 +527,13 @@ class RunsController(QObject):
         if self._model.places:  # another process may have moved them
             self._look_at_queue()
             self._tell_waits()
+
+
+def run_at(path: Path) -> RunPaths | None:
+    """Return the run whose folder or train_log.jsonl `path` is; None for anything else."""
+    run = RunPaths((path if path.is_dir() else path.parent).absolute())
+    is_its = path.is_dir() or path.name == run.train_log.name
+    return run if is_its and run.train_log.is_file() else None
 
 
 def _newest(columns: list[Array]) -> list[str]:
