@@ -21,7 +21,7 @@ from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
+_WIDTHS = {SHOWN: 28, "State": 98, "Run": 132, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
 _FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
@@ -91,8 +91,8 @@ class RunsDock(Dock):
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self._no_match_page())
-        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self.filter)
-        escape.setContext(Qt.ShortcutContext.WidgetShortcut)
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
+        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(self.filter.clear)
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
