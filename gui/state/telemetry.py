@@ -16,7 +16,6 @@ from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import APART, SPREADS, SeedGroup, grouped
 from gui.state.session import Place
 from trainer_core.wire import records
-from trainer_core.wire.run_names import run_name
 
 MAX_PINNED = 250
 KEPT = 8
@@ -51,7 +50,7 @@ class TelemetryModel(QObject):
     renamed = Signal(str)
     """Id of a run that was renamed."""
 
-    def __init__(self, name_run: Callable[[str], str] = run_name) -> None:
+    def __init__(self, name_run: Callable[[str], str] = lambda run_id: run_id[-4:]) -> None:
         super().__init__()
         self.name_run = name_run
         """Function that returns the label of a run id in plots."""

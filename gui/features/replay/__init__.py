@@ -15,7 +15,6 @@ from gui.features.replay.demonstrations import Demonstrations, DemoSheet
 from gui.features.replay.export_sheet import ExportSheet
 from gui.features.replay.pictures import PicturesController
 from gui.features.replay.view import ReplayView
-from gui.features.runs.controller import run_at
 from gui.kit.actions import ActionRegistry
 from gui.kit.dialogs import ask_file, ask_folder
 from gui.kit.words import tr
@@ -23,6 +22,7 @@ from gui.state.appearance import Appearance
 from gui.state.context import Context, Feature, TabSpec
 from gui.state.session import Navigation, Place
 from trainer_core.lab.checkpoint_manifest import is_checkpoint
+from trainer_core.lab.paths import run_at
 from trainer_core.lab.roms import rom_in
 
 

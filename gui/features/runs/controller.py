@@ -21,10 +21,11 @@ from gui.state.metric_series import Array
 from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
 from gui.state.run_history import RunTelemetry, reading
 from gui.state.run_notes import Note, RunNotes
+from gui.state.run_words import reason_words
 from gui.state.seed_groups import flat
 from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
-from trainer_core.lab.paths import RunPaths
+from trainer_core.lab.paths import run_at
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
@@ -101,7 +102,7 @@ class RunsController(QObject):
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
-            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
+            why = reason_words(run.reason) + ("" if run.last_checkpoint else f"; {tr(NO_CHECKPOINT)}")
             self._notices.tell(
                 tr("{run} was lost", run=run.name),
                 why,
@@ -527,13 +528,6 @@ class RunsController(QObject):
         if self._model.places:  # another process may have moved them
             self._look_at_queue()
             self._tell_waits()
-
-
-def run_at(path: Path) -> RunPaths | None:
-    """Return the run whose folder or train_log.jsonl `path` is; None for anything else."""
-    run = RunPaths((path if path.is_dir() else path.parent).absolute())
-    is_its = path.is_dir() or path.name == run.train_log.name
-    return run if is_its and run.train_log.is_file() else None
 
 
 def _newest(columns: list[Array]) -> list[str]:

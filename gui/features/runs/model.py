@@ -12,7 +12,7 @@ from gui.features.runs.columns import RunColumns, by_value
 from gui.kit.labels import ago, count_text
 from gui.kit.text_search import NO_PARENT, Index
 from gui.kit.words import tr
-from gui.state.run_words import WORDS
+from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
@@ -162,7 +162,7 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, _rates(run), self._notes(run.run_id))
+            words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
 
