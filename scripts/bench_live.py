@@ -117,6 +117,7 @@ def cold_turns(app: App, turns: int) -> list[float]:
         until(lambda paints=paints: view.paints > paints)
         taken.append(round(time.monotonic() - begun, 2))
         until(lambda: playing.is_active and not playing.busy)
+    app[Settings].set(PLAYER_AHEAD, True)
     return taken
 
 
