@@ -100,7 +100,7 @@ class PlayController(QObject):
         """Function that returns a run's name."""
         self.player = PlayerService(bridge.home)
         self.player.on_event = self._on_event
-        self.player.on_preview = self.frames_changed.emit
+        self.player.on_preview = self._on_preview
         self.player.on_end = self._on_end
         self.player.on_output = self._on_output
         navigation.plays = lambda: self.is_active or bool(self.busy)
@@ -508,7 +508,12 @@ class PlayController(QObject):
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
             self._bridge.problem.emit(tr("Recording"), event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:
-            self._begin(event.detail)
+            is_first = event.detail == "starting the Game Boy"
+            self._begin(tr("Starting the player") if is_first else event.detail)
+
+    def _on_preview(self, path: Path) -> None:
+        self.frames_changed.emit(path)
+        self._begin(tr("Loading {name}", name=Path(self.checkpoint).name))
 
     def _on_output(self, lines: list[str]) -> None:
         self._log.add_all([f"player: {line}" for line in lines[-MAX_LINES:]])
