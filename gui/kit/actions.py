@@ -104,6 +104,8 @@ class ActionRegistry:
         """Default shortcuts of all commands, in Qt's spelling."""
         self._holders: dict[str, str] = {}
         """Command id by its present shortcut, in Qt's spelling."""
+        self.finders: list[Callable[[str], list[QAction]]] = []
+        """Functions that return actions for the letters typed in the palette, such as one for each run found."""
 
     def add(
         self,

@@ -183,6 +183,7 @@ class CommandPalette(Popover):
 
     def __init__(self, window: QWidget, registry: ActionRegistry) -> None:
         super().__init__(window, "commandPalette", tr("Commands"))
+        self._finders = registry.finders
         self._actions = [
             action for name, action in registry.all().items() if action.isVisible() and name != "commandPalette"
         ]
@@ -210,7 +211,8 @@ class CommandPalette(Popover):
         return self.box.sizeHint().height() + max(1, min(MOST_ROWS, self.list.count())) * ROW + 2 * 4 + 3
 
     def _filter(self, text: str) -> None:
-        ranked = [(rank(text, plain_words(action)), action) for action in self._actions]
+        further = [action for find in self._finders for action in find(text)]
+        ranked = [(rank(text, plain_words(action)), action) for action in (*self._actions, *further)]
         found = sorted((row for row in ranked if row[0] >= 0), key=lambda row: (row[0], not row[1].isEnabled()))
         self.list.clear()
         for _, action in found:

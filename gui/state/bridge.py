@@ -24,6 +24,7 @@ from gui.kit.words import tr
 from trainer_core.lab.paths import HomePaths
 from trainer_core.service import BadLineSeen, EventReceived, LogLines, Notice, RunChanged, TrainerService
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_names import run_name
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.005
@@ -152,6 +153,11 @@ class Bridge(QObject):
                 self.log_lines.emit(notice.run_id, notice.lines)
             case BadLineSeen():
                 self.bad_line.emit(notice.run_id, notice.line)
+
+    def name_of(self, run_id: str) -> str:
+        """Return a run's name: the user's, else the one made of its id."""
+        run = self.service.runs.get(run_id)
+        return run.name if run else run_name(run_id)
 
     def close(self) -> None:
         """Remove the listeners of the service and cancel the running coroutines."""

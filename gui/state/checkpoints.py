@@ -112,8 +112,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
             meta = checkpoint_manifest.read_meta(folder)
         except CheckpointError:
             continue
-        files = [folder / name for name in checkpoint_manifest.policy_files(meta)]
-        is_whole = bool(files) and all(file.is_file() for file in files)
+        files = checkpoint_manifest.policy_files(meta)
+        is_whole = bool(files) and all((folder / name).is_file() for name in files)
         found.append(
             CheckpointCard(
                 folder=folder,
@@ -122,8 +122,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 algo=run.algo,
                 env_steps=meta.env_steps,
                 success_rate=meta.success_rate,
-                sha256=meta.files[files[0].name] if files else "",
-                size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
+                sha256=meta.files[files[0]] if files else "",
+                size_bytes=_size(folder, files) if is_whole else 0,
                 created_at=meta.created_at,
                 integrity="unverified" if is_whole else "missing",
                 leaving_rate=meta.leaving_success_rate,
@@ -155,9 +155,15 @@ def verify(card: CheckpointCard) -> CheckpointCard:
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
         checkpoint_manifest.verify(card.folder, files)
+        return replace(card, integrity="verified", size_bytes=_size(card.folder, files))
     except CheckpointError:
         return replace(card, integrity="mismatch")
-    return replace(card, integrity="verified")
+    except OSError:  # deleted just now
+        return replace(card, integrity="missing")
+
+
+def _size(folder: Path, files: Iterable[str]) -> int:
+    return sum((folder / name).stat().st_size for name in files)
 
 
 class CheckpointList(QAbstractListModel):

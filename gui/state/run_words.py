@@ -32,6 +32,8 @@ WORDS = {
 }
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
+_TIME_LIMIT = re.compile(r"time limit of ([\d.e+]+) s")
+_REACHED = re.compile(r"validation reached ([\d.]+) in greedy play, [\d.]+ leaving loops, [\d.]+ sampled$")
 _MARKS = {
     RunState.PREFLIGHT: ("ring", "accent"),
     RunState.STARTING: ("ring", "accent"),
@@ -44,6 +46,23 @@ _MARKS = {
     RunState.FAILED: ("cross", "bad"),
     RunState.LOST: ("ring", "warn"),
 }
+
+
+def reason_words(reason: str) -> str:
+    """Return why a run ended in the language of the app; a reason that is not known stays as it is."""
+    known = {
+        "stopped by you": tr("stopped by you"),
+        "the app was closed": tr("the app was closed"),
+        "the demo's minute is over": tr("the demo ended after a minute"),
+        "taken out of the queue": tr("taken out of the queue"),
+        "forced: killed, it ignored stop and SIGTERM": tr("ended by force: it did not answer"),
+        "the app or the computer stopped while this ran": tr("the app or the computer stopped while this ran"),
+    }
+    if (limit := _TIME_LIMIT.fullmatch(reason)) is not None:
+        return tr("time limit of {seconds} s", seconds=limit[1])
+    if (rates := _REACHED.match(reason)) is not None:
+        return tr("{rate:.0f} % on held-out starts", rate=100 * float(rates[1]))
+    return known.get(reason, reason)
 
 
 def validating_words(detail: str, share: float) -> str:

@@ -50,7 +50,7 @@ def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
     for seq, entropy in enumerate([1.9, 0.01, 0.01]):
         record = update_record("r", seq, seq + 1, 0.0)
         telemetry.take("r", replaced(record, entropy_mean=entropy))
-    assert [notice.title for notice in told] == ["Entropy collapsed: r"]
+    assert [notice.title for notice in told] == [f"Entropy collapsed: {telemetry.label('r')}"]
     card = app[TelemetryDock].cards["entropy_mean"]
     card.redraw()
     marks = card.canvas.scene.rules[-1].x

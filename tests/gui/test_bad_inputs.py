@@ -18,16 +18,20 @@ from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
 from gui.features.play.slots import SlotsController
 from gui.features.replay.controller import ReplayController
+from gui.features.runs.controller import RunsController
 from gui.kit import object_names as names
 from gui.state.checkpoints import CheckpointList
-from gui.state.session import Session
+from gui.state.session import Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import click, find, press, there, until
 from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_records import run_record
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import ASSETS
 from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
 from trainer_core.runners.catalog import registered_runners
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_record import RunState
 
 REAL_S = 60.0
 """For what a real player does on a busy computer."""
@@ -75,6 +79,28 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     app.open_path(damaged)
     assert "a zip archive without a .gb file" in said(app)[-1]
     assert app[PlayController].is_active
+
+
+def test_a_dropped_folder_goes_where_it_belongs_or_changes_nothing(app: App, tmp_path: Path) -> None:
+    navigation, own = app[Navigation], run_record("own", RunState.FINISHED)
+    folder = make_checkpoint(tmp_path / "checkpoint")
+    app.open_path(folder)
+    until(lambda: [card.integrity for card in app[CheckpointList].cards] == ["verified"])
+    app.open_path(there(app[CheckpointList].selected).folder)
+    assert len(app[CheckpointList].cards) == 1, "it is selected, not imported again"
+    for root in (app.bridge.home.run(own.run_id).root, tmp_path / "other"):
+        root.mkdir(parents=True)
+        (root / "train_log.jsonl").touch()
+    app.open_path(tmp_path / "other/train_log.jsonl")
+    assert said(app)[-1].startswith("other is a run of another data folder")
+    (tmp_path / "empty").mkdir()
+    app.open_path(tmp_path / "empty")
+    until(lambda: said(app)[-1].startswith("empty cannot be shown"))
+    assert navigation.place is Place.LIVE
+    app[RunsController].take_in(own)
+    app.open_path(app.bridge.home.run(own.run_id).root)
+    assert navigation.place is Place.CURVES
+    assert app[TelemetryModel].focus == own.run_id
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

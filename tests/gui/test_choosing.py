@@ -245,8 +245,8 @@ def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: py
 
 def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:
     app = make_app(updates=3, interval_s=0.01)
-    start_own(app)
-    until(lambda: [b.title for b in app.window.banners.banners] == ["Training finished"])
+    name = app[TelemetryModel].label(start_own(app))
+    until(lambda: [b.title for b in app.window.banners.banners] == [f"{name} finished"])
     use_echo(app, updates=100_000, interval_s=0.05)
     start_own(app)
     assert app.window.banners.banners == []

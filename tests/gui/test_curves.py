@@ -168,7 +168,7 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
         model.take("late", replaced(foreign_record(seq, loss=9.0), time=1.7e9 + 1000 + seq))
     model.set_pinned(["late"])
     card.redraw()
-    assert [row[2] for row in card._lines.rows_at(1.7e9 + 900)] == ["r"], "the other began later"
+    assert [row[2] for row in card._lines.rows_at(1.7e9 + 900)] == [model.label("r")], "the other began later"
     assert len(card._lines.rows_at(1.7e9 + 1001)) == 2
 
 

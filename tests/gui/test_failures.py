@@ -185,7 +185,7 @@ def fail_a_run(app: App) -> None:
 def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) -> None:
     fail_a_run(app)
     banner = app.window.banners.banners[-1]
-    assert banner.title == "Training failed (E09)"
+    assert banner.title == f"{app[TrainingController].record.name} failed (E09)"
     assert "killed by signal 9" in banner.accessibleName()
     click(app, "fixRunButton")
     told = app[TelemetryModel].runs[app[TrainingController].run_id].meta
@@ -203,7 +203,7 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
     home.run(run.run_id).root.mkdir(parents=True)
     home.runs_index.write_bytes(msgspec.json.encode(run) + b"\n")
     app = make_app(home.root)
-    banners = [one for one in app.window.findChildren(Banner) if one.title == "Run mine was lost"]
+    banners = [one for one in app.window.findChildren(Banner) if one.title == "mine was lost"]
     assert [one.button is not None for one in banners] == [bool(checkpoint)]
     assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)
 

@@ -8,13 +8,18 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QTabWidget
 
 from gui.app import App
+from gui.features.runs.controller import RunsController
 from gui.features.train.ahead import StartAhead
 from gui.kit.actions import plain_words
 from gui.kit.settings import Settings
 from gui.shell.commands import CommandPalette, rank
 from gui.shell.settings_dialog import SettingsDialog
 from gui.state.appearance import Appearance
+from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find
+from tests.support.made_records import run_record
+from trainer_core.wire.run_names import run_name
+from trainer_core.wire.run_record import RunState
 
 
 def test_letters_in_order_find_a_command_and_a_beginning_comes_first() -> None:
@@ -31,6 +36,17 @@ def test_the_palette_does_what_was_found(app: App) -> None:
     QTest.keyClick(palette.box, Qt.Key.Key_Return)
     assert app[Appearance].theme == "light"
     app[Appearance].set_theme("dark")
+
+
+def test_the_palette_finds_a_run_by_its_name(app: App) -> None:
+    for run_id in ("r-1", "r-2"):
+        app[RunsController].take_in(run_record(run_id, RunState.FINISHED))
+    app.actions["commandPalette"].trigger()
+    palette = find(app, "commandPalette", CommandPalette)
+    QTest.keyClicks(palette.box, run_name("r-1"))
+    assert palette.list.count() == 1
+    QTest.keyClick(palette.box, Qt.Key.Key_Return)
+    assert app[TelemetryModel].focus == "r-1"
 
 
 def test_a_command_that_is_impossible_stays_undone_and_says_why(app: App) -> None:

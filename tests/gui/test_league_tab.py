@@ -17,6 +17,7 @@ from gui.features.league.controller import LeagueController
 from gui.features.league.view import LeagueView
 from gui.features.replay.controller import ReplayController
 from gui.kit import object_names as names
+from gui.state.bridge import Bridge
 from gui.state.checkpoints import CheckpointList
 from gui.state.session import Session
 from tests.gui.conftest import click, find, until
@@ -61,7 +62,7 @@ def test_a_league_of_paths_with_spaces_is_played_and_played_back(
     assert league.error == ""
     assert [row["kind"] for row in league.rows] == ["random", "checkpoint"]
     assert table.rowCount() == 2
-    assert table.item(1, 0).text() == f"checkpoint={folder.parents[1].name[-4:]}/{folder.name}"
+    assert table.item(1, 0).text() == f"checkpoint={app[Bridge].name_of(card.run_id)}/{folder.name}"
     assert table.item(1, 0).toolTip() == f"checkpoint={folder}"
     assert table.isColumnHidden(1)
     assert int(table.item(0, 2).text()) > 0

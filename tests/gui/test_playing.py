@@ -29,7 +29,7 @@ from tests.gui.conftest import click, find, there, until
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
-from trainer_core.wire.shades import SCREENS
+from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 
 
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
@@ -190,8 +190,9 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
     until(lambda: not app[PlayController].is_active)
 
 
-def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App) -> None:
-    play(app, Mode.HYBRID)
+@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.AGENT])
+def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App, mode: Mode) -> None:
+    play(app, mode)
     until(lambda: app[LiveView].strip.who.text() == "AGENT")
     QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Tab)
     until(lambda: app[LiveView].strip.who.text() == "HUMAN")
@@ -242,6 +243,25 @@ def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(app: A
     until(lambda: not app[PlayController].busy)
     assert app[PlayController].player.directory == directory
     assert app[PlayController].is_active
+
+
+def test_the_last_picture_of_a_checkpoint_stands_for_a_player_that_starts(app: App, tmp_path: Path) -> None:
+    shades = np.arange(160 * 144, dtype=np.uint8).reshape(144, 160) % 4
+    greys = np.array(GREY_LEVELS, np.uint8)[shades]
+    assert QImage(greys.data, 160, 144, 160, QImage.Format.Format_Grayscale8).save(str(tmp_path / "thumbnail.png"))
+    view = app[LiveView].screen_view
+    app[PlayController].deploy("tiny_goal", tmp_path)
+    assert np.array_equal(there(view.picture), shades)
+    until(lambda: app[PlayController].is_active and not np.array_equal(there(view.picture), shades))
+    app[PlayController].stop()
+    until(lambda: not view.has_picture)
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "thumbnail.png").rename(tmp_path / "gone/thumbnail.png")
+    app[PlayController].player.runners = ()
+    app[PlayController].deploy("tiny_goal", tmp_path / "gone")
+    assert view.has_picture
+    until(lambda: app[PlayController].error)
+    assert not view.has_picture, "nothing plays"
 
 
 def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> None:

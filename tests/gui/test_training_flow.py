@@ -385,7 +385,7 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> N
     assert (training.run_id, model.focus) == (first, first)
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
     app[RunsController].show(second)
-    words = f"Waits for run {model.label(first)}"
+    words = f"Waits for {model.label(first)}"
     until(lambda: curves._empty.isVisible())
     assert curves._empty.text() == words
     plot = app[TelemetryDock].cards["reward_mean"]

@@ -41,6 +41,7 @@ from trainer_core.service.child import PARSE_BUDGET_S
 from trainer_core.service.event_stream import LineParser
 from trainer_core.wire import records
 from trainer_core.wire.frames import FrameInfo, FrameShape, FrameWriter
+from trainer_core.wire.run_names import run_name
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_three_pinned_runs_have_three_colours_and_three_dashes(app: App) -> None
     card.redraw()
     legend = app[TelemetryDock].legend
     assert legend.isVisible()
-    assert all(name in legend.text() for name in ("aaaa", "bbbb", "cccc"))
+    assert all(run_name(f"run-{name}") in legend.text() for name in ("aaaa", "bbbb", "cccc"))
 
     def smooth() -> dict[str, Any]:
         curves: Any = card.canvas.scene.curves

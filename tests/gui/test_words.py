@@ -15,8 +15,10 @@ import gui
 from gui.features.games.model import RomLibrary
 from gui.kit import words
 from gui.kit.settings import Settings
+from gui.state.run_words import reason_words
 from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.index import LOST_REASON
 
 LEAST_SHARE = 0.85
 """Of the texts in the source that a language must have; what it lacks is English."""
@@ -152,5 +154,17 @@ def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
         assert app.window.center.tabText(1) == "Kurven"
         assert words.tr("{count} runs were configured alike.", count=3).startswith("3 Läufe")
         assert words.tr("never said") == "never said"
+    finally:
+        words.choose_language(words.ENGLISH)
+
+
+def test_reasons_of_the_trainers_are_told_in_the_language_of_the_app() -> None:
+    reached = "validation reached 0.969 in greedy play, 1.000 leaving loops, 1.000 sampled"
+    assert reason_words(reached) == "97 % on held-out starts"
+    assert reason_words("disk full") == "disk full"
+    known = (LOST_REASON, "time limit of 40 s", "stopped by you", "forced: killed, it ignored stop and SIGTERM")
+    try:
+        words.choose_language("de")
+        assert all(reason_words(reason) != reason for reason in (*known, reached))
     finally:
         words.choose_language(words.ENGLISH)

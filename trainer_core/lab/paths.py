@@ -180,3 +180,10 @@ def _home_holding(folder: Path, shelf: Callable[[HomePaths], Path]) -> HomePaths
     parent = folder.resolve().parent
     homes = map(HomePaths, parent.parents)
     return next((home for home in homes if shelf(home) == parent), HomePaths(default_home()))
+
+
+def run_at(path: Path) -> RunPaths | None:
+    """Return the run whose folder or train_log.jsonl `path` is; None for anything else."""
+    run = RunPaths((path if path.is_dir() else path.parent).absolute())
+    is_its = path.is_dir() or path.name == run.train_log.name
+    return run if is_its and run.train_log.is_file() else None

@@ -18,6 +18,7 @@ from trainer_core.wire.records import (
     StateEvent,
     UpdateRecord,
 )
+from trainer_core.wire.run_names import run_name
 
 
 class RunState(StrEnum):
@@ -91,10 +92,20 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """Best success rate of validations in mode leave_loops."""
     last_checkpoint: str = ""
     name: str = ""
+    """Name that the user gave; otherwise, also in lines written before December 2026, the one made of the id."""
     host: str = ""
     """Computer on which process `pid` runs; empty in lines written before November 2026."""
     tags: dict[str, str] = {}
     """Labels that group runs; a trial of a sweep has `sweep`, `trial`, `setting`, `varied` (JSON)."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            msgspec.structs.force_setattr(self, "name", run_name(self.run_id))
+
+    @property
+    def title(self) -> str:
+        """Name and id, for a sentence."""
+        return f"{self.name} ({self.run_id})"
 
 
 ARCHIVED = "archived: "

@@ -39,7 +39,9 @@ def feature(context: Context) -> Feature:
         context[TrainingDock].place_trained(context.add(TrainedPage(playing, model)))
         context.appearance.screen_changed.connect(context[CheckpointsDock].recolor)
 
-    return Feature(docks=[DockSpec(make_dock, "F6")], finish=finish, open_home=checkpoints.reload)
+    return Feature(
+        docks=[DockSpec(make_dock, "F6")], finish=finish, open_home=checkpoints.reload, take_path=checkpoints.take_path
+    )
 
 
 def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow) -> None:

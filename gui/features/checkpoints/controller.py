@@ -27,6 +27,7 @@ from gui.state.checkpoints import (
 )
 from gui.state.notices import Notices
 from gui.state.session import Mode, Navigation, Operation, Session
+from trainer_core.lab.checkpoint_manifest import is_checkpoint
 from trainer_core.lab.task_lists import one_of, split_tasks
 from trainer_core.service import RunChanged, import_checkpoint
 from trainer_core.wire import records
@@ -251,6 +252,17 @@ class CheckpointsController(QObject):
             self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
 
     # -- import -----------------------------------------------------------------------------
+
+    def take_path(self, path: Path) -> bool:
+        """Select the checkpoint in this folder, or import it from elsewhere; return whether it is one."""
+        if not is_checkpoint(path):
+            return False
+        self._navigation.show_dock(names.CHECKPOINTS_DOCK)
+        if self.model.row_of(path) >= 0:
+            self.model.select(path)
+        else:
+            self.import_folder(path)
+        return True
 
     def import_folder(self, folder: Path) -> None:
         """Copy a checkpoint folder into the home, verify it, add it to the list and select it."""

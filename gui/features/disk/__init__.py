@@ -20,7 +20,7 @@ def feature(context: Context) -> Feature:
         ArchivesController(context.bridge, context[RunList], context[CheckpointsController], context.notices)
     )
     define_disk(context.actions, archives, context[RunsController], context.telemetry, context.window)
-    return Feature(ends=[archives.close])
+    return Feature(ends=[archives.close], take_path=archives.take_path)
 
 
 def define_disk(

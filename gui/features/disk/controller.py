@@ -124,7 +124,7 @@ class ArchivesController(QObject):
             except LabError as error:
                 if self._cancelled:
                     break
-                raise LabError(f"{run_id}: {error}") from None
+                raise LabError(f"{self._runs.label(run_id)}: {error}") from None
             row = found["runs"][0]
             saved += row["bytes"] - row["archive_bytes"]
             done += 1
@@ -155,6 +155,12 @@ class ArchivesController(QObject):
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_S)
 
+    def take_path(self, path: Path) -> bool:
+        """Restore the run that this archive holds; return whether its name is that of an archive."""
+        if is_one := path.name.endswith(".tar.gz"):
+            self.restore(path)
+        return is_one
+
     def restore(self, file: Path) -> None:
         """Restore a run from its archive, checking the hash of every file."""
         if not self.working:
@@ -169,7 +175,7 @@ class ArchivesController(QObject):
     def _on_restored(self, result: dict[str, Any]) -> None:
         self._tell("")
         for run_id in result["restored"]:
-            self._notices.tell(tr("Restored"), run_id, "good")
+            self._notices.tell(tr("Restored"), self._bridge.name_of(run_id), "good")
             self._checkpoints.look_at(run_id)
         self.measure()
 

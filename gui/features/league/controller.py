@@ -35,6 +35,8 @@ class LeagueController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session = bridge, session
+        self.name_of = bridge.name_of
+        """Function that returns a run's name."""
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
         """Rows of the last league's league.json, the best player first; empty while a league runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ class LeagueView(QWidget):
         self.table.setColumnHidden(1, not is_several(self._controller.task))
         for number, row in enumerate(rows):
             cells = (
-                short_name(str(row["player"])),
+                short_name(str(row["player"]), self._controller.name_of),
                 short_task(str(row.get("task", ""))),
                 str(row["episodes"]),
                 f"{row['success_rate']:.3f}",
@@ -153,14 +154,14 @@ class LeagueView(QWidget):
         self.table.blockSignals(False)
 
 
-def short_name(player: str) -> str:
+def short_name(player: str, name_of: Callable[[str], str]) -> str:
     """Return a player's text with shortened paths: `kind=demos` for `kind=/a/b/demos`.
 
-    For a checkpoint the last letters of its run's id are added.
+    For a checkpoint the name of its run is added, from the run's id by `name_of`.
     """
     kind, _, where = player.partition("=")
     if "/" not in where or "://" in where:
         return player
     path = Path(where)
-    run = f"{path.parents[1].name[-4:]}/" if path.parent.name == "checkpoints" else ""
+    run = f"{name_of(path.parents[1].name)}/" if path.parent.name == "checkpoints" else ""
     return f"{kind}={run}{path.name}"

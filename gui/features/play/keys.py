@@ -26,7 +26,7 @@ PLAY_KEYS = (
     ("+  -  0", "faster, slower, normal"),
     ("Shift", "hold for full speed"),
     ("R", "hold to rewind"),
-    ("Tab", "hold to take over (Hybrid)"),
+    ("Tab", "hold to take over"),
     ("Esc", "leave the screen"),
 )
 """Default keys of the game's screen and their meaning, for the list of shortcuts."""
@@ -67,7 +67,7 @@ PLAY_ACTS = (
     PlayAct("normal", "Game Boy speed", (_KEY.Key_0,)),
     PlayAct("turbo", "Hold for full speed", (_KEY.Key_Shift,), ("rightshoulder",)),
     PlayAct("rewind", "Hold to rewind", (_KEY.Key_R,), ("leftshoulder",)),
-    PlayAct("take_over", "Hold to take over (Hybrid)", (_KEY.Key_Tab, _KEY.Key_Backtab)),
+    PlayAct("take_over", "Hold to take over", (_KEY.Key_Tab, _KEY.Key_Backtab)),
     PlayAct("leave", "Leave the screen", (_KEY.Key_Escape,)),
 )
 """All acts. On a gamepad the right-hand button is A and the lower one B, as on a Game Boy."""

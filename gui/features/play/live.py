@@ -53,7 +53,7 @@ class LiveView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
-        self.input = PlayInput(self.screen_view, playing, session, keys, gamepad, notices)
+        self.input = PlayInput(self.screen_view, playing, keys, gamepad, notices)
         self.input.focused.connect(self.refresh)
         self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
@@ -68,6 +68,7 @@ class LiveView(QWidget):
         self.info = FrameInfo()
         saliency.found.connect(self.screen_view.show_overlay)
         playing.frames_changed.connect(self._on_frames)
+        playing.previewed.connect(self.screen_view.show_picture)
         playing.changed.connect(self.refresh)
         session.mode_changed.connect(lambda mode: self.refresh())
         navigation.welcome_changed.connect(lambda is_shown: self.refresh())
@@ -190,7 +191,7 @@ class LiveView(QWidget):
         card = self._checkpoints.cards[row]
         return tr(  # the distinguishing part first: the end may be cut off
             "{count_text} steps, {algo}, {run}",
-            run=card.run_id[-4:],
+            run=self._playing.name_of(card.run_id),
             algo=card.algo,
             count_text=count_text(card.env_steps),
         )

@@ -255,7 +255,7 @@ class PlayStrip(QWidget):
         """Show who plays, held buttons, goal distance, reward, action and speed for the picture on show."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
-        set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
+        set_role(self.who, "role", "warn" if human and mode is not Mode.HUMAN else "")
         self.lights.set_mask(info.buttons)
         if human and self.thoughts.event_shown is not None:
             self.thoughts.show_thought(None)  # the policy chooses nothing now

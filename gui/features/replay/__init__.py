@@ -21,6 +21,8 @@ from gui.kit.words import tr
 from gui.state.appearance import Appearance
 from gui.state.context import Context, Feature, TabSpec
 from gui.state.session import Navigation, Place
+from trainer_core.lab.checkpoint_manifest import is_checkpoint
+from trainer_core.lab.paths import run_at
 from trainer_core.lab.roms import rom_in
 
 
@@ -43,9 +45,10 @@ def feature(context: Context) -> Feature:
         recolored.connect(view.strip.update)
 
     def take(path: Path) -> bool:
-        found = rom_in(path) is None if path.is_dir() else path.suffix.lower() in CLIP_SUFFIXES
+        if run_at(path) or is_checkpoint(path) or (path.is_dir() and rom_in(path)):
+            return False
+        found = path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES
         if found:
-            context.navigation.show(Place.REPLAY)
             replay.open(path)
         return found
 

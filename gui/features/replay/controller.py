@@ -112,11 +112,13 @@ class ReplayController(QObject):
         self._notices.withdraw(FILE_OPENED)
         if (path / MANIFEST).is_file():
             self.load(path)
+            self._navigation.show(Place.REPLAY)
             return
         if self.opening:
             self._bridge.problem.emit(tr("{name} is still being opened", name=self.opening), tr("wait for it"))
             return
         self.opening = path.name
+        self._notices.tell(tr("Opening {name}", name=path.name), subject=FILE_OPENED)
         home = self._bridge.home.root
         folder = home / "recordings" / f"{path.stem[:60]}-{time.strftime('%Y%m%d-%H%M%S')}"
         argv = [
@@ -144,6 +146,8 @@ class ReplayController(QObject):
         self._log.add(f"{path} opened as {folder}")
         self.load(folder)
         self.reload()
+        self._navigation.show(Place.REPLAY)
+        self._notices.withdraw(FILE_OPENED)
         if said := str(result.get("note", "")):
             self._notices.tell(path.name, said, "warn", subject=FILE_OPENED)
 

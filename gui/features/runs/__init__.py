@@ -43,6 +43,7 @@ def feature(context: Context) -> Feature:
             columns,
         )
     )
+    context.actions.finders.append(runs.found)
     define_runs(context.actions, runs, context[TrainingController], context.telemetry, context.window)
 
     def make_dock() -> RunsDock:
@@ -52,6 +53,7 @@ def feature(context: Context) -> Feature:
         docks=[DockSpec(make_dock, "F4")],
         finish=lambda: define_list(context.actions, runs, context[RunsDock], context.navigation),
         open_home=lambda: runs.open_home(context.view.pinned()),
+        take_path=runs.take_path,
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAction
 
 from gui.features.runs.columns import RunColumns, differing
 from gui.features.runs.comparison import Axis, axis_of, success_axis
@@ -17,12 +18,14 @@ from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
-from gui.state.notices import END_OF_RUN, Notices
+from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
 from gui.state.run_history import RunTelemetry, reading
 from gui.state.run_notes import Note, RunNotes
+from gui.state.run_words import reason_words
 from gui.state.seed_groups import flat
 from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
+from trainer_core.lab.paths import run_at
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
@@ -32,6 +35,8 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 RENEW_MS = 1000
 """Least milliseconds between two updates of an active run's row in the table."""
 NO_CHECKPOINT = "it has no checkpoint to go on from"
+MOST_FOUND = 8
+"""Most runs that the palette finds."""
 MOST_OTHER = 60
 """Most rows for other trainers' metrics in the table of results."""
 MOST_COMPARED = 8
@@ -62,6 +67,8 @@ class RunsController(QObject):
         self._configs_asked: set[str] = set()
         self.selected: list[str] = []
         """Ids of the selected rows' runs; the last one is the run in focus."""
+        self._offered: list[QAction] = []
+        """Actions of the last call of `found`, which the palette shows."""
         self._queued: set[str] = set()
         self._moving: set[str] = set()
         """Ids of the runs that have not ended."""
@@ -95,15 +102,33 @@ class RunsController(QObject):
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
-            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
+            why = reason_words(run.reason) + ("" if run.last_checkpoint else f"; {tr(NO_CHECKPOINT)}")
             self._notices.tell(
-                tr("Run {run_id} was lost", run_id=run.name or run.run_id),
+                tr("{run} was lost", run=run.name),
                 why,
                 "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
                 subject=f"lost {run.run_id}",
             )
+
+    def take_path(self, path: Path) -> bool:
+        """Put the run whose folder or log this is in focus, or tell how one of another home gets here; return whether
+        it is a run."""
+        paths = run_at(path)
+        if paths is None:
+            return False
+        if paths.run_id in self._bridge.service.runs and paths.root == self._bridge.home.run(paths.run_id).root:
+            self.show(paths.run_id)
+            self._navigation.show(Place.CURVES)
+        else:
+            self._notices.tell(
+                tr("{name} is a run of another data folder", name=paths.run_id),
+                tr("Archive it there and drop the archive here"),
+                "warn",
+                subject=FILE_OPENED,
+            )
+        return True
 
     def take_in(self, run: RunRecord) -> None:
         """Add a run that was not started by this app, such as an imported one, and put it in focus."""
@@ -230,6 +255,16 @@ class RunsController(QObject):
         name = sweep_of(self.current)
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
+
+    def found(self, text: str) -> list[QAction]:
+        """Return actions that put a run in focus, for the runs whose name or id contains `text`, the newest first."""
+        runs = sorted(self._bridge.service.runs.values(), key=lambda run: -run.created_at)
+        wanted = text.strip().lower()
+        hits = [run for run in runs if wanted in run.title.lower()][:MOST_FOUND] if wanted else []
+        self._offered = [QAction(run.title) for run in hits]
+        for action, run in zip(self._offered, hits, strict=True):
+            action.triggered.connect(partial(self.show, run.run_id))
+        return self._offered
 
     def in_focus(self) -> list[RunRecord]:
         """Return the run in focus and the others selected; a folded sweep stands for all of its trials."""
@@ -463,13 +498,13 @@ class RunsController(QObject):
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:
-            return tr("Waits for run {label}", label=self._telemetry.label(before.run_id))
+            return tr("Waits for {label}", label=self._telemetry.label(before.run_id))
         return tr("Waits in the queue")
 
     def _on_queued(self, run_id: str) -> None:
         run = self._bridge.service.runs[run_id]
         self._notices.tell(
-            tr("Run {run_id} is queued", run_id=self._telemetry.label(run_id)),
+            tr("{run} is queued", run=run.name),
             self.waiting_for(run),
             "info",
             tr("Show it"),

@@ -12,8 +12,9 @@ from gui.features.runs.columns import RunColumns, by_value
 from gui.kit.labels import ago, count_text
 from gui.kit.text_search import NO_PARENT, Index
 from gui.kit.words import tr
-from gui.state.run_words import WORDS
+from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
@@ -34,7 +35,8 @@ def sweep_title(run: RunRecord) -> str:
     """Return the title of a run's sweep: the sweep's name, else the last letters of its id."""
     sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
-    return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
+    is_own = title not in ("", sweep_id, run_name(run.run_id))
+    return title if is_own else sweep_id.rsplit("-", 1)[-1]
 
 
 class SweepGroups:
@@ -160,7 +162,7 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, _rates(run), self._notes(run.run_id))
+            words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
 
@@ -310,9 +312,9 @@ class RunList(QAbstractTableModel):
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
-        """Return a run's short name: its name, else the last letters of its id."""
+        """Return a run's name: the user's, else the one made of its id."""
         row = self._rows.get(run_id)
-        return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
+        return run_name(run_id) if row is None else self._runs[row].name
 
     def field(self, run_id: str, name: str) -> str:
         """Return a field of a run's configuration, if that was read, by its name or the last part of the name."""

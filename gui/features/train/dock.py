@@ -31,7 +31,7 @@ from gui.kit.containers import Dock, Section
 from gui.kit.labels import ElidedLabel, icon_button, label, rule
 from gui.kit.words import tr
 from gui.state.config_fields import guest_line, train_line
-from gui.state.run_words import Badge
+from gui.state.run_words import Badge, reason_words
 from gui.state.session import Operation, Session
 from trainer_core.lab.presets import PRESETS
 from trainer_core.wire.run_record import RunState
@@ -356,7 +356,7 @@ class TrainingDock(Dock):
             self.detail.setText(self._training.waiting_words or tr("Nothing has been started yet"))
             return
         self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
-        text = record.reason if record.state.is_end else notice.detail if notice else ""
+        text = reason_words(record.reason) if record.state.is_end else notice.detail if notice else ""
         if notice is not None and notice.force_at:
             left = max(0.0, notice.force_at - time.monotonic())
             text = tr("{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left)

@@ -321,7 +321,7 @@ class EnvWall(QWidget):
 
     def _caption(self) -> str:
         if self._watched:
-            return tr("Run {value}", value=self._watched[-4:])
+            return self._bridge.name_of(self._watched)
         if self.screen_view.has_picture:
             return tr("The last pictures of the run")
         return self._why_no_pictures() or tr("Nothing is training")
