@@ -122,7 +122,17 @@ class RomLibrary(QObject):
     def card_of(self, path: Path) -> RomCard | None:
         return next((card for card in self.cards if card.path == path), None)
 
-    def recent(self, most: int = 10) -> list[RomCard]:
+    def look_again(self) -> None:
+        """Read the list again if a file of it came or went since."""
+        if any(bool(card.problem) is is_regular(card.path) for card in self.cards):
+            self.reload()
+
+    def forget_recent(self) -> None:
+        """Forget which games were played; the games stay."""
+        self._settings.remove("library/recent")
+        self.reload()
+
+    def recent(self, most: int = 8) -> list[RomCard]:
         """Return up to `most` games that were played, most recent first."""
         found = (self.card(key) for key in self._recent())
         return [card for card in found if card is not None][:most]

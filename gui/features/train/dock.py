@@ -79,8 +79,8 @@ class TrainingDock(Dock):
         column.setSpacing(0)
         column.addLayout(self._operation_switch())
         column.addWidget(self._pages, 1)
-        column.addWidget(rule())
-        column.addWidget(self._status_panel())
+        self._state_panel = self._status_panel()
+        column.addWidget(self._state_panel)
         self.setWidget(body)
         self._clock = QTimer(self, interval=500)
         self._clock.timeout.connect(self._on_tick)
@@ -136,11 +136,17 @@ class TrainingDock(Dock):
         inner.setContentsMargins(0, 0, 0, 4)
         inner.setSpacing(0)
         inner.addWidget(self.form)
+        self._sweep = QWidget()  # hidden apart from its command's own state
+        holder = QHBoxLayout(self._sweep)
+        holder.setContentsMargins(0, 0, 0, 0)
         more = action_button(self._actions["moreOptions"], "moreOptionsButton")
-        more.setProperty("flat", True)
         row = QHBoxLayout()
         row.setContentsMargins(8, 0, 8, 0)
         row.addWidget(more)
+        row.addWidget(self._sweep)
+        for made in (more, action_button(self._actions["newSweep"], "newSweepButton")):
+            made.setProperty("flat", True)
+        holder.addWidget(made)
         row.addStretch(1)
         inner.addLayout(row)
         inner.addStretch(1)
@@ -157,10 +163,10 @@ class TrainingDock(Dock):
         return page
 
     def _preset_grid(self) -> QWidget:
-        """Return the rows that set many fields at once: the preset with the reason for it, and the sweep."""
+        """Return the rows that set many fields at once: the preset, and the one that fits."""
         self._preset_row = QWidget()
         grid = QGridLayout(self._preset_row)
-        grid.setContentsMargins(12, 0, 12, 0)
+        grid.setContentsMargins(12, 0, 36, 0)  # as wide as the fields of the form
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnMinimumWidth(0, LABEL_WIDTH)
@@ -174,20 +180,20 @@ class TrainingDock(Dock):
             self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)
         self.presets.activated.connect(lambda _: self._training.choose_preset(self.presets.currentData()))
         grid.addWidget(self.presets, 0, 1)
-        self._sweep = QWidget()  # hidden apart from its command's own state
-        row = QHBoxLayout(self._sweep)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))
-        grid.addWidget(self._sweep, 0, 2)
         self.fitting = ElidedLabel("", "muted")
         self.fitting.setObjectName("fittingPreset")
         self.fitting.setAccessibleName(tr("Preset that fits this computer"))
-        grid.addWidget(self.fitting, 1, 0, 1, 3)
+        grid.addWidget(self.fitting, 1, 0, 1, 2)
         return self._preset_row
 
     def _status_panel(self) -> QWidget:
         panel = QWidget()
-        column = QVBoxLayout(panel)
+        outer = QVBoxLayout(panel)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(rule())
+        column = QVBoxLayout()
+        outer.addLayout(column)
         column.setContentsMargins(12, 4, 12, 8)
         column.setSpacing(4)
         head = QHBoxLayout()
@@ -267,6 +273,7 @@ class TrainingDock(Dock):
     def _on_badge(self) -> None:
         training, state = self._training, self._training.state
         self._show_state()
+        self._state_panel.setVisible(training.record is not None or training.starting)
         ended = training.record is not None and state.is_end and not training.starting
         self._verbs.setCurrentIndex(1 if ended else 0)
         self._on_detail()
