@@ -14,7 +14,7 @@ from gui.state.context import RECENT
 Entries = tuple["str | tuple[str, Entries]", ...]
 MENUS: dict[str, Entries] = {
     "&File": (
-        "openRom", (RECENT, ()), "showGames", ("Chosen game", ("locateRom", "forgetRom")), "",
+        "openRom", (RECENT, ()), "showGames", ("Chosen game", ("makeStage", "locateRom", "forgetRom")), "",
         ("Import", ("import", "importCurves", "importCurveFolder")),
         ("Export", ("exportGif", "exportAs")), "",
         "openHome", "diskUse", "settings", "", "quit",

@@ -445,6 +445,10 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path,
     until(lambda: model.is_empty)
     assert box.text() == ""
     assert not app[TaskDock].audit.text(), "nothing is left of the other game's task"
+    QTest.keyClicks(box, "third")  # nothing is captured yet
+    open_rom(app, own_rom)
+    until(lambda: there(app[PlayController].request).task == str(own_rom))
+    until(lambda: box.text() == "")
 
 
 def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path, tools: Tools) -> None:
@@ -493,7 +497,7 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
     box, model = find(app, "taskButtons"), app[DraftModel]
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
-    assert box.currentText() == "combinations"
+    assert box.currentText() == "with combinations"
     tools.answers["new"] = {
         "ok": True,
         "starts": "1: one start only, validation repeats it; --around makes more",

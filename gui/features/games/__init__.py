@@ -55,7 +55,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
     library.file_wanted.connect(lambda title, then: ask_file(window, title, roms, then))
     add(
         "openRom",
-        tr("Open ROM..."),
+        tr("Open a ROM..."),
         library.ask_open,
         "Ctrl+Shift+O",
         tip=tr("Play a Game Boy game of your own; the file stays where it is"),
@@ -70,10 +70,20 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         follows=chosen,
     )
     add(
+        "makeStage",
+        tr("Make the next stage of the chosen game"),
+        library.make_stage,
+        short=tr("Make this stage"),
+        tip=tr("Play it and make a task: save where it begins, then capture the goal"),
+        refusal=library.stage_refusal,
+        is_there=lambda: library.has_stages,
+        follows=(*chosen, library.library.changed),
+    )
+    add(
         "locateRom",
         tr("Locate the chosen game..."),
         library.locate_selected,
-        short=tr("Locate..."),
+        short=lambda: tr("Choose your ROM...") if library.lacks_rom else tr("Locate..."),
         tip=tr("Say where its file is now"),
         refusal=library.locate_refusal,
         follows=chosen,
@@ -84,7 +94,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         library.forget_selected,
         short=tr("Forget"),
         tip=tr("Take it off the list; the file stays"),
-        refusal=library.locate_refusal,
+        refusal=library.forget_refusal,
         follows=chosen,
     )
 

@@ -63,6 +63,9 @@ class TaskDock(Dock):
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 4, 12, 4)
         column.setSpacing(6)
+        self.stage = label("", "muted", wrap=True)
+        self.stage.setObjectName("draftStage")
+        column.addWidget(self.stage)
         self._start_step(column, actions)
         self._goal_step(column, actions)
         self._name_step(column, actions)
@@ -160,7 +163,7 @@ class TaskDock(Dock):
         for text, codec in (
             (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
-            (tr("combinations"), TWO_BUTTONS_ID),
+            (tr("with combinations"), TWO_BUTTONS_ID),
         ):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
@@ -224,6 +227,10 @@ class TaskDock(Dock):
         self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
+        self.stage.setVisible(model.stage is not None and not model.made)
+        if model.stage is not None:
+            stage = model.stage
+            self.stage.setText(tr("It begins: {start} Goal: {goal}", start=stage.start, goal=stage.goal))
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
         # They keep their space from the first start state on: nothing moves under the mouse. Once the task is made, the
