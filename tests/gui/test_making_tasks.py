@@ -189,7 +189,7 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
     assert said in banner.accessibleName()
     assert name in banner.accessibleName()
     press(banner)
-    assert asked == ["Open ROM"]
+    assert asked == ["Open a ROM"]
     assert not app[PlayController].is_active
 
 
@@ -382,7 +382,7 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
     open_rom(app, own_rom)
     model, dock, playing = app[DraftModel], app[TaskDock], app[PlayController]
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: dock.distance.text() == "looks as where it begins")
+    until(lambda: dock.distance.text() == "looks like a start state")
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: model.error)
     assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")

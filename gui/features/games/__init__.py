@@ -84,16 +84,16 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         tr("Locate the chosen game..."),
         library.locate_selected,
         short=lambda: tr("Choose your ROM...") if library.lacks_rom else tr("Locate..."),
-        tip=tr("Say where its file is now"),
+        tip=tr("Choose the file at its new place"),
         refusal=library.locate_refusal,
         follows=chosen,
     )
     add(
         "forgetRom",
-        tr("Take the chosen game off the list"),
+        tr("Remove the chosen game from the list"),
         library.forget_selected,
         short=tr("Forget"),
-        tip=tr("Take it off the list; the file stays"),
+        tip=tr("Remove it from the list; the file stays"),
         refusal=library.forget_refusal,
         follows=chosen,
     )

@@ -65,7 +65,7 @@ class LibraryController(QObject):
 
     def ask_open(self) -> None:
         self.looked_for.emit()
-        self.file_wanted.emit(tr("Open ROM"), self.open_rom)
+        self.file_wanted.emit(tr("Open a ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
         """Play a ROM file; once it plays, add it to the games under its hash."""

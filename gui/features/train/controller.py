@@ -30,13 +30,14 @@ from trainer_core.wire.spec import NATIVE_ID
 
 DEMO_S = 60.0
 """Seconds of training in the demo, counted from the first update."""
+DEMO_ENDS = {"seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95}
+"""What the demo changes in the preset that fits this computer."""
 DEMO = Preset(
     "Demo (1 minute)",
     "A short run on this computer: early checkpoints, ends a minute after its first update.",
-    {"seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
-    {"seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
+    {**PRESETS["laptop"].fields, **DEMO_ENDS},
+    {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
-"""What the demo changes in the preset that fits this computer."""
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
@@ -167,7 +168,7 @@ class TrainingController(QObject):
         self._session.turn_to_training()
         tasks = self._session.task_titles()
         task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
-        self.draft.set_values({**PRESETS[self.demo_preset].fields, **DEMO.fields, "task": task})
+        self.draft.set_values({**PRESETS[self.demo_preset].fields, **DEMO_ENDS, "task": task})
         own.borrowed = self.draft.state()
         self.check()
 
@@ -175,6 +176,17 @@ class TrainingController(QObject):
     def demo_preset(self) -> str:
         """Name of the preset that the demo changes: a first stage has no use for more than that of one GPU."""
         return "laptop" if self.hardware.preset == "laptop" else "gpu"
+
+    @property
+    def demo_words(self) -> str:
+        """One line on the preset that the demo uses, and why."""
+        preset = PRESETS[self.demo_preset]
+        return tr(
+            "{hardware}: the demo uses the {preset} preset, {count:,} Game Boys. You see its command before it runs.",
+            hardware=self.hardware.name,
+            preset=tr(preset.title),
+            count=preset.fields["num_envs"],
+        )
 
     def give_form_back(self, *, always: bool = False) -> None:
         """Restore the form from before the demo, unless the user changed the demo's values.
@@ -371,12 +383,11 @@ class TrainingController(QObject):
 
     @property
     def waiting_words(self) -> str:
-        """Text on the worker that was started in advance and its memory; empty without one."""
+        """Text on the worker that was started in advance; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
             return tr("A worker for the next run compiles the Game Boy, once")
-        held = ahead.memory_bytes()
-        return tr("Ready: first point in about 2 s") if held else ""
+        return tr("Ready: first point in about 2 s") if ahead.memory_bytes() else ""
 
     @property
     def capabilities(self) -> RunnerCapabilities:

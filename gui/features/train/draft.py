@@ -142,18 +142,21 @@ class ConfigDraft(QObject):
         """Name of the preset with the form's default values."""
         return self._preset
 
-    def summary(self) -> str:
-        """Return one line on the run that the form would start: "Laptop, 64 Game Boys, PPO, seed 3, 2 changed"."""
-        if self._spec is None:
-            return self.reason
-        words, config = [self.runner.title], self.config
-        if self.runner.id == NATIVE.id:
-            preset = tr(PRESETS[self._preset].title)
-            words = [preset, tr("{count:,} Game Boys", count=config.num_envs), config.algo.upper()]
-        words.append(tr("seed {seed}", seed=self._spec.seed))
-        if changed := sum(self.is_changed(field) for field in self._texts if field != "task"):
-            words.append(tr("{changed} changed", changed=changed))
-        return ", ".join(words)
+    def summary(self) -> tuple[str, int]:
+        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3", and how many fields differ.
+
+        They differ from the preset, or from the defaults of another library's trainer.
+        """
+        changed = sum(self.is_changed(name) for name in self._texts if name != "task")
+        if self.runner.id != NATIVE.id:
+            return self.runner.title, changed
+        parts = (
+            tr("{title} preset", title=tr(PRESETS[self._preset].title)),
+            tr("{count} Game Boys", count=self._texts["num_envs"]),
+            self._texts["algo"].upper(),
+            tr("seed {seed}", seed=self._texts["seed"]),
+        )
+        return " \u00b7 ".join(parts), changed
 
     def state(self) -> dict[str, dict[str, str]]:
         """Return the texts by field for each runner selected so far, for `put_state`."""

@@ -51,9 +51,11 @@ class Hardware(QObject):
     def words(self) -> str:
         """One line on why `preset` fits, such as "NVIDIA H200, 140 GiB: 8,192 Game Boys"."""
         count = PRESETS[self.preset].fields["num_envs"]
-        return tr("{hardware}: {count:,} Game Boys", hardware=self._hardware(), count=count)
+        return tr("{hardware}: {count:,} Game Boys", hardware=self.name, count=count)
 
-    def _hardware(self) -> str:
+    @property
+    def name(self) -> str:
+        """What this computer trains on, such as "2 CPU cores, no GPU"."""
         cores = tr("{cores} CPU cores", cores=os.cpu_count())
         if not self.cards:
             return tr("{cores}, no GPU", cores=cores)
