@@ -45,7 +45,7 @@ def test_the_form_begins_with_the_preset_that_fits_the_gpu(
     until(lambda: box.currentText() == "Big GPU")
     assert find(app, "fittingPreset").text() == "NVIDIA H200, 140 GiB: 8,192 Game Boys"
     device = find(app, "field_device", QComboBox)
-    assert (device.currentText(), training.draft.config.device) == ("NVIDIA H200, 140 GiB", "cuda:0")
+    assert (device.currentText(), training.draft.config.device) == ("H200, 140 GiB", "cuda:0")
     assert (training.draft.config.num_envs, training.draft.config.seed) == (8192, 7)
     assert training.demo_preset == "gpu"
     assert not training.consent, "it was given to another command"

@@ -67,6 +67,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         library.play_selected,
         short=tr("Play"),
         refusal=library.refusal,
+        is_there=lambda: not library.lacks_rom,
         follows=chosen,
     )
     add(
@@ -95,6 +96,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         short=tr("Forget"),
         tip=tr("Remove it from the list; the file stays"),
         refusal=library.forget_refusal,
+        is_there=lambda: not library.lacks_rom,
         follows=chosen,
     )
 

@@ -202,7 +202,7 @@ class RomLibrary(QObject):
 
 def _card(sha256: str, rom: RegisteredRom) -> RomCard:
     path = Path(rom.path)
-    parts = [rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
+    parts = ["" if rom.mapper == "NONE" else rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
     parts.append(tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else "")
     return RomCard(
         key=sha256,

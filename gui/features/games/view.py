@@ -109,7 +109,7 @@ class GamesView(QWidget):
         place = f"   {card.path}" if card and not card.lacks_rom else ""
         self.facts.setText(card.facts + place if card else library.error)
         self.note.setText(problem or ("; ".join(card.warnings) if card else ""))
-        set_role(self.note, "role", "error" if problem else "warn")
+        set_role(self.note, "role", "error" if problem and card and not card.lacks_rom else "warn")
         stage = card.stages[0] if card and card.stages and not problem else None
         self.stage.setVisible(stage is not None)
         if stage is not None:

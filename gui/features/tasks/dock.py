@@ -63,9 +63,6 @@ class TaskDock(Dock):
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 4, 12, 4)
         column.setSpacing(5)
-        self.stage = label("", "muted", wrap=True)
-        self.stage.setObjectName("draftStage")
-        column.addWidget(self.stage)
         self._start_step(column, actions)
         self._goal_step(column, actions)
         self._name_step(column, actions)
@@ -96,6 +93,7 @@ class TaskDock(Dock):
         self.starts.setFlow(QListWidget.Flow.LeftToRight)
         self.starts.setWrapping(False)
         self.starts.setMovement(QListWidget.Movement.Static)
+        self.starts.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.starts.setIconSize(THUMBNAIL)
         self.starts.setFixedHeight(THUMBNAIL.height() + 16)
         column.addWidget(self.starts)
@@ -215,7 +213,7 @@ class TaskDock(Dock):
         apart = model.nearest_start(observe(picture))[1]
         could_be = apart >= LEAST_DISTANCE
         self.distance.setText(
-            tr("{apart:.4f} from the nearest start state", apart=apart) if could_be else tr("looks like a start state")
+            tr("{apart:.4f} from a start state", apart=apart) if could_be else tr("looks like a start state")
         )
         set_role(self.distance, "role", "muted")
 
@@ -227,10 +225,6 @@ class TaskDock(Dock):
         self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
-        self.stage.setVisible(model.stage is not None and not model.made)
-        if model.stage is not None:
-            stage = model.stage
-            self.stage.setText(tr("It begins: {start} Goal: {goal}", start=stage.start, goal=stage.goal))
         self._show_starts()
         captured = bool(model.starts), model.goal is not None
         # They keep their space from the first start state on: nothing moves under the mouse. Once the task is made, the
@@ -274,6 +268,8 @@ class TaskDock(Dock):
 
     def _finding(self) -> str:
         model = self._model
+        if model.goal is None and model.stage is not None:
+            return model.stage.goal if model.starts else tr("It begins: {start}", start=model.stage.start)
         if model.goal is None:
             return tr("Play to what the agent should reach, then capture it. The game pauses.")
         if model.is_restless:

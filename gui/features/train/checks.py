@@ -135,8 +135,8 @@ class ChecksView(QWidget):
         return tr("{count} checks passed", count=count), "good"
 
     def memory(self) -> str:
-        """Return what the check of the memory found, such as "about 700 MiB of 23 GiB"; empty before it."""
-        return next((check.detail for check in self._checks if check.name == "Memory"), "")
+        """Return what the check of the memory found, such as "700 MiB of 23 GiB"; empty before it."""
+        return next((check.detail.removeprefix("about ") for check in self._checks if check.name == "Memory"), "")
 
     def _remedy(self) -> Check | None:
         order = {"fail": 0, "warn": 1, "ok": 2}

@@ -59,7 +59,7 @@ class Hardware(QObject):
         cores = tr("{cores} CPU cores", cores=os.cpu_count())
         if not self.cards:
             return tr("{cores}, no GPU", cores=cores)
-        gpu = self.device_words("cuda:0")
+        gpu = f"{self.cards[0]['name']}, {size(self.cards[0]['bytes'])}"
         if not self.has_cuda:
             return tr("{cores}; PyTorch here cannot use {gpu}", cores=cores, gpu=gpu)
         return gpu if self.preset != "laptop" else tr("{cores}, small GPU {gpu}", cores=cores, gpu=gpu)
@@ -75,7 +75,7 @@ class Hardware(QObject):
         number = device.removeprefix("cuda:")
         if number.isdecimal() and int(number) < len(self.cards):
             card = self.cards[int(number)]
-            return f"{card['name']}, {size(card['bytes'])}"
+            return f"{card['name'].removeprefix('NVIDIA ')}, {size(card['bytes'])}"
         return device
 
 
