@@ -94,11 +94,11 @@ class Pages(QTextBrowser):
         else:
             QDesktopServices.openUrl(url)
 
-    def loadResource(self, kind: int, name: QUrl) -> Any:
+    def loadResource(self, kind: int, name: QUrl | str) -> Any:
         """Return a picture no wider than the page; anything else as Qt does."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
-        image, ratio = QImage(name.toLocalFile()), self.devicePixelRatioF()
+        image, ratio = QImage(QUrl(name).toLocalFile()), self.devicePixelRatioF()
         if image.width() > PICTURE_WIDTH:
             wide = round(min(image.width(), PICTURE_WIDTH * ratio))
             image = image.scaledToWidth(wide, Qt.TransformationMode.SmoothTransformation)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import threading
 from collections.abc import Iterator
 
 from trainer_core.wire.checks import Gpu
+from trainer_core.wire.environment import visible_gpus
 from trainer_core.wire.errors import shown
 from trainer_core.wire.process_guard import kill_group
 
@@ -69,8 +69,8 @@ def _visible(answer: str) -> Iterator[Gpu]:
         name, _, mebibytes = rest.rpartition(", ")
         if name and mebibytes.isdecimal() and len(mebibytes) < 10:
             cards[index] = cards[uuid] = Gpu(name=shown(name, LONGEST_NAME), bytes=int(mebibytes) << 20)
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    for word in (word for word in cards if word.isdecimal()) if chosen is None else chosen.split(","):
-        if word.strip() not in cards:
+    chosen = visible_gpus()
+    for word in (word for word in cards if word.isdecimal()) if chosen is None else chosen:
+        if word not in cards:
             return  # CUDA, too, ignores what follows an unknown card
-        yield cards[word.strip()]
+        yield cards[word]

@@ -52,6 +52,7 @@ class LibraryController(QObject):
         """Keys of the games whose thumbnails were requested; a game whose thumbnail failed is not tried again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
+        session.tasks_changed.connect(library.reload)  # a stage of a known game may be made now
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)
         playing.rom_refused.connect(self._on_refused)

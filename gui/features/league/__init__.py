@@ -24,6 +24,7 @@ def feature(context: Context) -> Feature:
 
     def finish() -> None:
         view, tabs = context[LeagueView], context.window.findChild(QTabWidget, names.CENTER_TABS)
+        assert tabs is not None
 
         def show_or_hide(*_: object) -> None:
             """Show the tab once there is something to compare, or it is asked for."""

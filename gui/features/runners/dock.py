@@ -23,11 +23,10 @@ from gui.features.play.controller import PlayController
 from gui.features.play.keys import PLAY_KEYS
 from gui.features.runners.controller import RunnersController
 from gui.features.train.draft import ConfigDraft
-from gui.features.train.form import LABEL_WIDTH
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock, Segmented
-from gui.kit.labels import ElidedLabel, label
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label
 from gui.kit.words import tr
 from gui.state.session import Mode, Operation, Session
 from trainer_core.lab.task_lists import SEPARATOR, split_tasks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gui.features.games.controller import LibraryController
-from gui.features.games.model import RomLibrary
 from gui.features.play.controller import PlayController
 from gui.features.tasks.controller import TaskDraft
 from gui.features.tasks.dock import TaskDock
@@ -29,7 +28,6 @@ def feature(context: Context) -> Feature:
         )
     )
     context[LibraryController].stage_wanted.connect(draft.begin_stage)
-    context.session.tasks_changed.connect(context[RomLibrary].reload)
     ahead = context[StartAhead]
     ahead.is_task_near = lambda: model.goal is not None and model.probe is not None
     model.changed.connect(ahead.on_task)

@@ -20,13 +20,13 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.train.controller import TrainingController
-from gui.features.train.form import LABEL_WIDTH, ConfigForm
+from gui.features.train.form import ConfigForm
 from gui.features.train.launch import LaunchPanel
 from gui.features.train.status import RunStatus
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock, Segmented
-from gui.kit.labels import ElidedLabel, label, rule
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label, rule
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointList
 from gui.state.run_words import Badge

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from gui.features.train.draft import ConfigDraft
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
-from gui.kit.labels import ElidedLabel, icon_button, label, set_role
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
 from gui.kit.words import tr
 from gui.state.config_fields import GROUPS, FieldSpec
@@ -29,7 +29,6 @@ from trainer_core.runners.catalog import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
 from trainer_core.wire.spec import NATIVE_ID
 
-LABEL_WIDTH = 104
 LIMITS = {"seconds", "total_env_steps", "target_success"}
 """Fields in which 0 means no limit: the form shows an empty field that says so."""
 UNITS = {"seconds": ("min", 60.0), "target_success": ("%", 0.01)}

@@ -1,4 +1,4 @@
-"""What this computer trains on: its GPU and the preset that fits it, found while the window is up."""
+"""Hardware of this computer: its GPU and the preset that fits it, found while the window is up."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Hardware(QObject):
 
     @property
     def name(self) -> str:
-        """What this computer trains on, such as "2 CPU cores, no GPU"."""
+        """Hardware that trains here, such as "2 CPU cores, no GPU"."""
         cores = tr("{cores} CPU cores", cores=os.cpu_count())
         if not self.cards:
             return tr("{cores}, no GPU", cores=cores)
