@@ -531,7 +531,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
     app[TaskDock].painter.painted.emit(40, 40, 20, 20, True)
     assert not model.is_restless
     until(lambda: model.probe)
-    assert finding.text().startswith("tau"), "the region that was painted stays"
+    assert finding.text().startswith("Threshold"), "the region that was painted stays"
 
 
 # -- the keyboard ----------------------------------------------------------------------------

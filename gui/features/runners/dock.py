@@ -235,7 +235,7 @@ class AgentDock(Dock):
         made.setObjectName(name)
         made.setAccessibleName(accessible)
         made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        made.setMinimumContentsLength(10)
+        made.setMinimumContentsLength(6)
         return made
 
     def reload_tasks(self) -> None:
