@@ -29,7 +29,7 @@ MENUS: dict[str, Entries] = {
         ("Show and compare", (
             "pinRun", "showListed", "hideOthers", "compareRuns", "runColor", "filterRuns", "runsCsv",
         )), "",
-        ("Queue", ("queueEarlier", "queueLater")),
+        ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
         ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
         ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions")),
     ),

@@ -50,10 +50,12 @@ def test_the_form_begins_with_the_preset_that_fits_the_gpu(
     assert training.demo_preset == "gpu"
     assert not training.consent, "it was given to another command"
     app[Settings].save()
-    again = make_app(home=app.bridge.home.root)[TrainingController]
+    apps = [app, make_app(home=app.bridge.home.root)]
+    again = apps[1][TrainingController]
     assert again.draft.config.num_envs == 8192, "from its first moment on"
     again.choose_preset("laptop")
     again.hardware.changed.emit()
+    assert find(apps[1], "fittingPreset").text() == "NVIDIA H200, 140 GiB: Big GPU fits"
     assert (again.draft.config.num_envs, again.draft.config.device) == (32, "cpu"), "what the user chose stays"
 
 

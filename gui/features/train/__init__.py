@@ -68,6 +68,14 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         return training.state is RunState.STOPPING
 
     add(
+        "keepRunning",
+        tr("Keep the next run after the app closes"),
+        lambda: training.set_detach(not training.detach),
+        tip=tr("A process of its own trains it; it waits while the device is busy"),
+        is_on=lambda: training.detach,
+        follows=(training.plan_changed,),
+    )
+    add(
         "moreOptions",
         tr("Show every option"),
         session.toggle_more,

@@ -307,6 +307,8 @@ class TrainingController(QObject):
             self.set_consent(False, is_withdrawn=True)
 
     def set_detach(self, detach: bool) -> None:
+        if detach is self.detach:
+            return
         self.detach = detach
         self._withdraw_agreement()
         self.plan_changed.emit()

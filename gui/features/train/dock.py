@@ -264,11 +264,14 @@ class TrainingDock(Dock):
 
     def _on_hardware(self) -> None:
         hardware = self._training.hardware
-        self.fitting.setText(hardware.words)
+        self._on_draft()
         self.form.set_options("device", {device: hardware.device_words(device) for device in hardware.devices()})
 
     def _on_draft(self, *_: object) -> None:
-        self.presets.setCurrentIndex(self.presets.findData(self._training.draft.preset))
+        preset, hardware = self._training.draft.preset, self._training.hardware
+        self.presets.setCurrentIndex(self.presets.findData(preset))
+        better = tr("{hardware}: {preset} fits", hardware=hardware.name, preset=tr(PRESETS[hardware.preset].title))
+        self.fitting.setText(hardware.words if preset == hardware.preset else better)
 
     def _on_badge(self) -> None:
         training, state = self._training, self._training.state

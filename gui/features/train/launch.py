@@ -151,6 +151,7 @@ class LaunchPanel(QWidget):
             self._section.set_open(False)
 
     def _on_plan(self) -> None:
+        self.command.detach.setChecked(self._training.detach)
         plan, draft = self._training.plan, self._training.draft
         if plan is None:
             self.command.show_command("", "", "")
