@@ -5,36 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDockWidget,
-    QFrame,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QMainWindow,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.kit import theme
-from gui.kit.actions import NATIVE, ActionRegistry, plain_words
+from gui.kit.actions import ActionRegistry, plain_words
 from gui.kit.dialogs import CheatSheet, show_file
-from gui.kit.painting import guarded_item
 from gui.kit.words import tr
 from gui.shell.layout import Layout
-from gui.shell.menus import MENUS, command_ids
 from gui.shell.settings_dialog import SettingsDialog
 from gui.state.context import Choice, Context, Feature
 from gui.state.telemetry import TelemetryModel
 
-WIDTH, HEIGHT, TOP, ROW = 480, 392, 96, 28
+WIDTH, HEIGHT = 520, 360
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
 """Modifier key that, with a digit, shows a tab of a tab widget."""
@@ -149,7 +142,7 @@ def define_dialogs(context: Context, features: Sequence[Feature], choices: Seque
 
     registry.add("shortcuts", tr("Keyboard"), show_keys, "F12")
     registry.add(
-        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).show(), "Ctrl+Shift+P"
+        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P"
     )
     registry.add("settings", tr("Settings..."), open_settings, "Ctrl+,")
 
@@ -180,58 +173,18 @@ def rank(wanted: str, words: str) -> int:
     return 2
 
 
-class _CommandRow(QStyledItemDelegate):
-    """Row of the palette: command, then at the right its menu and its shortcut."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(0, ROW)
-
-    @guarded_item
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        colors, action = theme.current(), index.data(Qt.ItemDataRole.UserRole)
-        rect, middle = option.rect.adjusted(12, 0, -12, 0), Qt.AlignmentFlag.AlignVCenter
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, QColor(colors.accent_soft))
-        painter.setPen(QColor(colors.text if action.isEnabled() else colors.disabled))
-        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignLeft, index.data())
-        painter.setPen(QColor(colors.muted))
-        if keys := action.shortcut().toString(NATIVE):
-            wide = painter.fontMetrics().horizontalAdvance(keys) + 12
-            key = QRect(rect.right() - wide, rect.center().y() - 9, wide, 18)
-            painter.setPen(QColor(colors.border))
-            painter.drawRoundedRect(key, 4, 4)
-            painter.setPen(QColor(colors.muted))
-            painter.drawText(key, Qt.AlignmentFlag.AlignCenter, keys)
-            rect.setRight(key.left() - 12)
-        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, category(action.objectName()))
-
-
-def category(action_id: str) -> str:
-    """Return the title of the menu that has a command; empty if none has it."""
-    found = (title for title, entries in MENUS.items() if action_id in command_ids(entries))
-    return tr(next(found, "")).replace("&", "")
-
-
 class CommandPalette(QDialog):
-    """Popover with a list of all commands, filtered by the typed text; Enter runs the selected command."""
+    """Dialog with a list of all commands, filtered by the typed text; Enter runs the selected command."""
 
     def __init__(self, parent: QWidget, registry: ActionRegistry) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("commandPalette")
         self.setWindowTitle(tr("Commands"))
-        self.setWindowFlags(Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self._actions = [
             action for name, action in registry.all().items() if action.isVisible() and name != "commandPalette"
         ]
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        frame = QFrame()
-        frame.setProperty("role", "banner")
-        outer.addWidget(frame)
-        column = QVBoxLayout(frame)
+        column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         self.box = QLineEdit()
         self.box.setObjectName("commandPaletteBox")
@@ -241,7 +194,6 @@ class CommandPalette(QDialog):
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Commands"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setItemDelegate(_CommandRow(self.list))
         column.addWidget(self.box)
         column.addWidget(self.list)
         self.box.textChanged.connect(self._filter)
@@ -249,21 +201,15 @@ class CommandPalette(QDialog):
         self.list.itemClicked.connect(lambda item: self._do())
         self._filter("")
         self.resize(WIDTH, HEIGHT)
-        window = parent.window().geometry()
-        self.move(window.center().x() - WIDTH // 2, window.top() + TOP)
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Close when the user goes to another window."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.ActivationChange and not self.isActiveWindow():
-            self.reject()
 
     def _filter(self, text: str) -> None:
         ranked = [(rank(text, plain_words(action)), action) for action in self._actions]
         found = sorted((row for row in ranked if row[0] >= 0), key=lambda row: (row[0], not row[1].isEnabled()))
         self.list.clear()
         for _, action in found:
-            item = QListWidgetItem(plain_words(action))
+            keys = action.shortcut().toString()
+            words = plain_words(action)
+            item = QListWidgetItem(f"{words}    {keys}" if keys else words)
             item.setData(Qt.ItemDataRole.UserRole, action)
             item.setToolTip(action.toolTip())
             if not action.isEnabled():
