@@ -88,6 +88,10 @@ class Section(QWidget):
         self.is_open = is_open
         self.set_open(is_open)
 
+    def set_title(self, title: str) -> None:
+        self._toggle.setText(title)
+        self._toggle.setAccessibleName(title)
+
     def set_open(self, is_open: bool) -> None:
         self.is_open = is_open
         self._content.setVisible(is_open)

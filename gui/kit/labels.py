@@ -28,6 +28,8 @@ from gui.kit.theme import small_font
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
+LABEL_WIDTH = 104
+"""Width in pixels of the column of labels in a form."""
 AGES_MS = 20_000
 """Milliseconds between two repaints of texts such as "5 min ago"."""
 

@@ -50,6 +50,8 @@ class Session(QObject):
     runner_changed = Signal(object)
     rom_changed = Signal(str)
     """Path of the ROM that the user plays instead of the task's game; empty for the task's game."""
+    more_changed = Signal()
+    """`shows_more` changed."""
     tasks_changed = Signal()
     """The list of tasks changed."""
 
@@ -62,7 +64,9 @@ class Session(QObject):
         chosen = settings.text("session/runner")
         self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
-        self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
+        self.operation = self._kept_operation()
+        self.shows_more = False
+        """True while controls are shown that make sense later, such as the trainer where only one is installed."""
         tasks = self.task_titles()
         wanted = settings.text("session/task", FIRST_TASK)
         self.rom = ""
@@ -106,8 +110,20 @@ class Session(QObject):
     def set_operation(self, operation: Operation) -> None:
         if operation is not self.operation:
             self.operation = operation
-            self._settings.set("session/operation", operation.value)
+            self._settings.set(self._operation_key(), operation.value)
             self.operation_changed.emit(operation)
+
+    def _kept_operation(self) -> Operation:
+        """Return what the user chose last for the present trainer."""
+        return _one_of(Operation, self._settings.text(self._operation_key()), Operation.TRAIN)
+
+    def _operation_key(self) -> str:
+        return f"session/operation/{self.runner.id}"
+
+    def toggle_more(self) -> None:
+        """Show all controls, or again only those that make sense now."""
+        self.shows_more = not self.shows_more
+        self.more_changed.emit()
 
     def turn_to_training(self) -> None:
         """Select agent mode and the operation *Train new*."""
@@ -128,6 +144,7 @@ class Session(QObject):
                 self.runner = runner
                 self._settings.set("session/runner", runner_id)
                 self.runner_changed.emit(runner)
+                self.set_operation(self._kept_operation())
 
 
 def _one_of(kind, text, default):  # type: ignore[no-untyped-def]

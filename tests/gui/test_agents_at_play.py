@@ -195,11 +195,12 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 def test_games_get_their_title_screens(app: App) -> None:
     app[Navigation].show(Place.GAMES)
     library, controller = app[RomLibrary], app[LibraryController]
-    until(lambda: all(library.thumbnail(c.key).is_file() for c in library.cards))
-    for shown in library.cards:
+    ours = [card for card in library.cards if card.shipped]
+    until(lambda: all(library.thumbnail(card.key).is_file() for card in ours))
+    for shown in ours:
         picture = controller.picture_of(shown)
         assert (picture.width(), picture.height()) == (160, 144)
-    assert len(library.cards) == 3
+    assert len(ours) == 3
     games = app[GamesView]
     until(lambda: games.list.isVisible())
     below = games.layout().itemAt(1).geometry()

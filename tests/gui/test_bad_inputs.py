@@ -186,7 +186,7 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     moved = mine.rename(tmp_path / "moved.gb")
     app.actions["playOn"].trigger()
     assert "is not there any more: open the ROM where it is now" in said(app)[-1]
-    assert there(app.window.banners.banners[-1].button).text() == "Open ROM..."
+    assert there(app.window.banners.banners[-1].button).text() == "Open a ROM..."
     # ...and once it is known there, recording and slot are its own again, by its hash.
     register(app, moved)
     find(app, names.REPLAY_SLIDER).setValue(len(shown) - 1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
+import shutil
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QAction, QTextDocument
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPushButton, QTextBrowser
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QListWidget, QMenu, QPushButton
 
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
@@ -19,12 +21,15 @@ from gui.features.play.live import LiveView
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.actions import Command
+from gui.shell.manual import GUIDE, PICTURE_WIDTH, Pages, chapters
 from gui.shell.menus import MENUS, command_ids
 from gui.state.checkpoints import CheckpointList
 from gui.state.context import RECENT
 from gui.state.failures import CATALOGUE
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, there, until
 from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.envs.rom_registry import add_rom
+from trainer_core.lab.paths import DOCS
 from trainer_core.wire.run_record import RunState
 
 BUTTONS = {
@@ -199,12 +204,12 @@ def test_menus_fit_a_screen_of_800_pixels_and_hold_no_remedies(app: App) -> None
         assert isinstance(menu, QMenu)
         assert menu.sizeHint().height() < 700, action.text()
         shown = [entry for entry in menu.actions() if not entry.isSeparator()]
-        assert len(shown) <= 22, action.text()
+        assert len(shown) <= (12 if action.text() in ("&File", "&Run", "&Play", "&Help") else 22), action.text()
     assert not {"useCpu", "fewerGameBoys", "openReceipt", "copyInstall"} & menu_entries(app).keys()
     assert all(menu.actions() or menu.title() == "Recent games" for menu in app.window.menuBar().findChildren(QMenu))
 
 
-def test_games_that_were_played_are_played_again_from_the_menu(app: App) -> None:
+def test_games_that_were_played_are_played_again_from_the_menu(app: App, tmp_path: Path) -> None:
     menu = app.context.menus[RECENT]
     menu.aboutToShow.emit()
     (none,) = menu.actions()
@@ -215,18 +220,57 @@ def test_games_that_were_played_are_played_again_from_the_menu(app: App) -> None
         library.note_played(card.key)
     app[LibraryController].open_rom = played.append  # type: ignore[method-assign]
     menu.aboutToShow.emit()
-    assert [entry.text() for entry in menu.actions()] == [cards[1].title, cards[0].title]
+    assert [entry.text() for entry in menu.actions()] == [cards[1].title, cards[0].title, "", "Clear this list"]
     menu.actions()[1].trigger()
     assert played == [cards[0].path]
+    gone = shutil.copy(cards[0].path, tmp_path / "gone.gb")
+    row = add_rom(Path(gone), app.bridge.home)
+    library.note_played(row["sha256"])
+    Path(gone).unlink()
+    menu.aboutToShow.emit()
+    assert menu.actions()[0].text().endswith("(not there)")
+    assert (menu.actions()[0].isEnabled(), menu.actions()[0].toolTip()) == (False, f"{gone} is not there")
+    menu.actions()[-1].trigger()
+    menu.aboutToShow.emit()
+    assert [entry.text() for entry in menu.actions()] == ["No game was played yet"]
+    assert library.card(cards[0].key) is not None, "the game stays in the list"
 
 
-def test_help_has_a_manual_and_says_the_version(app: App) -> None:
+def test_the_manual_has_pages_pictures_links_and_a_search(app: App) -> None:
     app.actions["manual"].trigger()
-    manual = find(app, "manualText", QTextBrowser)
-    assert "DMG Lab" in manual.toPlainText()
-    assert "Train new" in manual.toPlainText()
+    text, contents = find(app, "manualText", Pages), find(app, "manualContents", QListWidget)
+    assert text.toPlainText().startswith("Start")
+    assert {page.stem for page in (DOCS / "guide").glob("*.md")} == set(GUIDE)
+    for page in (page for pages in chapters().values() for page in pages):
+        for link in re.findall(r"\]\(([^)#]+\.(?:md|png|gif))\)", page.read_text()):
+            assert link.startswith("https://") or (page.parent / link).is_file(), f"{page.name}: {link}"
+    text.anchorClicked.emit(QUrl("my_game.md#when-it-does-not-work"))
+    assert there(contents.currentItem()).text() == "A game of your own"
+    assert text.verticalScrollBar().value() > 500
+    picture = text.loadResource(
+        QTextDocument.ResourceType.ImageResource.value, QUrl.fromLocalFile(f"{DOCS}/images/app-play.png")
+    )
+    assert picture.deviceIndependentSize().width() == PICTURE_WIDTH
+    click(app, "manualBack")
+    assert text.toPlainText().startswith("Start")
+    QTest.keyClicks(find(app, "manualSearch"), "held-out")
+    assert find(app, "manualFound", QLabel).text().endswith(" pages")
+    for _ in range(2):
+        QTest.keyClick(find(app, "manualSearch"), Qt.Key.Key_Return)
+    assert text.textCursor().selectedText().lower() == "held-out"
+    assert there(contents.currentItem()).text().startswith("Other trainers")
+    QTest.keyClicks(find(app, "manualSearch"), "zzz")
+    assert find(app, "manualFound", QLabel).text() == "Nothing found"
+    find(app, "manual").close()
+
+
+def test_help_says_what_is_new_and_every_version(app: App) -> None:
+    app.actions["whatsNew"].trigger()
+    assert find(app, "manualText", Pages).toPlainText().startswith("Changelog")
     app.actions["about"].trigger()
     box = find(app, "about")
     assert importlib.metadata.version("dmglab") in box.text()
-    assert str(app.bridge.home.root) in box.informativeText()
+    told = box.informativeText()
+    for part in (str(app.bridge.home.root), "Python 3.", "Qt 6.", "torch ", "warp-lang ", "pyqtgraph ", "MIT licence"):
+        assert part in told
     box.close()

@@ -55,7 +55,7 @@ def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runn
     assert runner.configure(draft.spec) == draft.config
     drawn = {spec.name for spec in draft.fields}
     assert drawn >= {option.name for option in dataclasses.fields(runner.config_type)}
-    form = ConfigForm(draft, ["tiny_goal"])
+    form = ConfigForm(draft)
     assert form.editor("seed").objectName() == "field_seed"
     helps = [spec.name for spec in draft.fields if not spec.help]
     assert not helps, "every field says what it is for"

@@ -189,7 +189,7 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
     assert said in banner.accessibleName()
     assert name in banner.accessibleName()
     press(banner)
-    assert asked == ["Open ROM"]
+    assert asked == ["Open a ROM"]
     assert not app[PlayController].is_active
 
 
@@ -382,7 +382,7 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
     open_rom(app, own_rom)
     model, dock, playing = app[DraftModel], app[TaskDock], app[PlayController]
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: dock.distance.text() == "looks as where it begins")
+    until(lambda: dock.distance.text() == "looks like a start state")
     click(app, names.CAPTURE_GOAL_BUTTON)
     until(lambda: model.error)
     assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")
@@ -445,6 +445,10 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path,
     until(lambda: model.is_empty)
     assert box.text() == ""
     assert not app[TaskDock].audit.text(), "nothing is left of the other game's task"
+    QTest.keyClicks(box, "third")  # nothing is captured yet
+    open_rom(app, own_rom)
+    until(lambda: there(app[PlayController].request).task == str(own_rom))
+    until(lambda: box.text() == "")
 
 
 def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path, tools: Tools) -> None:
@@ -493,7 +497,7 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
     box, model = find(app, "taskButtons"), app[DraftModel]
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
-    assert box.currentText() == "combinations"
+    assert box.currentText() == "with combinations"
     tools.answers["new"] = {
         "ok": True,
         "starts": "1: one start only, validation repeats it; --around makes more",
@@ -527,7 +531,7 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
     app[TaskDock].painter.painted.emit(40, 40, 20, 20, True)
     assert not model.is_restless
     until(lambda: model.probe)
-    assert finding.text().startswith("tau"), "the region that was painted stays"
+    assert finding.text().startswith("Threshold"), "the region that was painted stays"
 
 
 # -- the keyboard ----------------------------------------------------------------------------

@@ -76,10 +76,11 @@ def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
     field.selectAll()
     QTest.keyClicks(field, "0")
     assert not button.isEnabled()
-    assert "at least 1" in app[TrainingDock].reason.text()
+    assert "at least 1" in app[TrainingDock].launch.reason.text()
     field.selectAll()
     QTest.keyClicks(field, "32")
     assert not button.isEnabled(), "3 was another command than the one that was agreed to"
+    assert app[TrainingDock].launch.reason.text() == "The command changed: tick the box again"
     click(app, names.CONSENT_CHECK)
     assert button.isEnabled()
     assert app[TrainingController].draft.config.num_envs == 32
@@ -166,7 +167,7 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
     until(lambda: not app[TrainingController].starting)
     assert not app.bridge.service.runs
     assert "CUDA" in app[TrainingController].reason()
-    fix = app[TrainingDock].checks.fix
+    fix = app[TrainingDock].launch.checks.fix
     assert fix.isVisible()
     QTest.mouseClick(fix, Qt.MouseButton.LeftButton)
     assert app[TrainingController].draft.config.device == "cpu"
@@ -313,8 +314,9 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypat
 def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
     service, called = app.bridge.service, []
     service._start_detached_host = called.append
+    click(app, "exactCommand")
     click(app, names.DETACH_CHECK)
-    assert app[TrainingDock].equivalent.text().endswith(" --detach")
+    assert find(app, "equivalentLine").text().endswith(" --detach")
     start(app)
     until(lambda: called)
     (entry,) = service.queue.entries()

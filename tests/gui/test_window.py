@@ -23,7 +23,7 @@ from gui.kit import object_names as names
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.layout import FRAME
 from gui.state.session import Mode, Session
-from tests.gui.conftest import find, there, until
+from tests.gui.conftest import click, find, there, until
 
 
 def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
@@ -145,7 +145,8 @@ def test_tab_passes_by_what_lies_behind_another_dock(app: App) -> None:
     assert all(widget.accessibleName() or widget.text() for widget in seen)
 
 
-def test_the_check_of_the_command_is_whole_in_a_window_of_1280_by_800(app: App) -> None:
+def test_the_choices_of_the_command_unfold_whole_in_a_window_of_1280_by_800(app: App) -> None:
     app.window.resize(1280, 800)
+    click(app, "exactCommand")
     check = find(app, names.DETACH_CHECK)
     until(lambda: check.isVisible() and check.width() >= check.sizeHint().width())

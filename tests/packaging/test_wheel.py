@@ -36,10 +36,10 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed here: no wheel can be built")
     source = tmp_path_factory.mktemp("source")
-    for name in ("dmglab", *PACKAGES, "assets"):
+    for name in ("dmglab", *PACKAGES, "assets", "docs"):
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(CHECKOUT / name, source / name, ignore=ignore)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source / name)
     return source
 
@@ -90,6 +90,10 @@ def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(
     wanted |= {path for path in assets.glob("tasks/**/*") if path.is_file()}
     assert wanted
     names = set(wheel.namelist())
+    docs = CHECKOUT / "docs"
+    manual = [docs / "CHANGELOG.md", *docs.glob("guide/*"), *docs.glob("reference/*"), *docs.glob("images/app-*")]
+    assert {f"{SHELF}/dmglab_docs/{page.relative_to(docs).as_posix()}" for page in manual} <= names
+    assert f"{SHELF}/dmglab_docs/requirements.txt" not in names
     there = f"{SHELF}/dmglab_assets"
     assert {f"{there}/{path.relative_to(assets).as_posix()}" for path in wanted} <= names
     endings = {Path(name).suffix for name in names if name.startswith(f"{there}/games")}

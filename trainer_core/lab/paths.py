@@ -20,6 +20,8 @@ CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
 """Root folder of the checkout; None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
 """Folder of shipped games, tasks and icons; setup.py sets its name in the wheel."""
+DOCS = _ROOT / "docs" if CHECKOUT else _ROOT / "dmglab_docs"
+"""Folder of the guide and the reference with their pictures; in a wheel CHANGELOG.md too."""
 
 
 def shipped_file(path: str) -> Path:

@@ -246,8 +246,8 @@ class CheckpointsController(QObject):
         """Fill the training form so that a new run starts from the selected checkpoint's weights."""
         card = self.model.selected
         if card is not None:
-            self._session.turn_to_training()
             self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
+            self._session.turn_to_training()
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
             self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
 

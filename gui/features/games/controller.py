@@ -31,6 +31,8 @@ class LibraryController(QObject):
     """Title of a file dialog for a ROM, and the function that takes the chosen path. The window shows the dialog."""
     looked_for = Signal()
     """The user is about to choose a game."""
+    stage_wanted = Signal(str, object)
+    """Path of a ROM and the Stage of its known game of which the user wants to make a task."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class LibraryController(QObject):
         """Keys of the games whose thumbnails were requested; a game whose thumbnail failed is not tried again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
+        session.tasks_changed.connect(library.reload)  # a stage of a known game may be made now
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)
         playing.rom_refused.connect(self._on_refused)
@@ -63,7 +66,7 @@ class LibraryController(QObject):
 
     def ask_open(self) -> None:
         self.looked_for.emit()
-        self.file_wanted.emit(tr("Open ROM"), self.open_rom)
+        self.file_wanted.emit(tr("Open a ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
         """Play a ROM file; once it plays, add it to the games under its hash."""
@@ -109,6 +112,9 @@ class LibraryController(QObject):
         card = self.library.card(key)
         if card is None:
             return
+        if card.lacks_rom:
+            self.locate(key)
+            return
         if card.shipped:
             self.open_rom(card.path)
             return
@@ -118,7 +124,29 @@ class LibraryController(QObject):
         self.play(self.library.selected)
 
     def refusal(self) -> str:
-        return "" if self.library.card(self.library.selected) else tr("Choose a game first")
+        card = self.library.card(self.library.selected)
+        if card is None:
+            return tr("Choose a game first")
+        return tr("Its ROM is missing") if card.lacks_rom else ""
+
+    @property
+    def has_stages(self) -> bool:
+        """True if the selected game is a known one whose ROM the user has."""
+        card = self.library.card(self.library.selected)
+        return card is not None and card.profile is not None and not card.lacks_rom
+
+    def stage_refusal(self) -> str:
+        """Return why no stage of the selected game can be made; empty when one can."""
+        card = self.library.card(self.library.selected)
+        if card is None or not self.has_stages:
+            return tr("Choose a known game whose ROM you have")
+        return card.problem or ("" if card.stages else tr("A task of every stage is made"))
+
+    def make_stage(self) -> None:
+        """Play the selected game and begin a task of its next stage."""
+        card = self.library.card(self.library.selected)
+        if card is not None and card.stages and not self.stage_refusal():
+            self.stage_wanted.emit(str(card.path), card.stages[0])
 
     def _on_hashed(self, card: RomCard, found: str) -> None:
         if found == card.key:
@@ -146,25 +174,38 @@ class LibraryController(QObject):
             return tr("Choose a game first")
         return tr("It comes with DMG Lab") if card.shipped else ""
 
+    @property
+    def lacks_rom(self) -> bool:
+        """True if the selected game is a known one whose ROM is missing."""
+        card = self.library.card(self.library.selected)
+        return card is not None and card.lacks_rom
+
+    def forget_refusal(self) -> str:
+        return tr("Its ROM is missing") if self.lacks_rom else self.locate_refusal()
+
     def _found(self, card: RomCard, path: Path) -> None:
+        kind, wanted = ("sha1", card.profile.sha1) if card.lacks_rom and card.profile else ("sha256", card.key)
+
         def check(found: str) -> None:
-            if found == card.key:
+            if found == wanted:
                 self.open_rom(path)
                 return
             text = tr(
-                "{path} is not {title}: SHA-256 {value}...",
+                "{path} is not {title}: {kind} {value}..., not {wanted}...",
                 path=path,
                 title=card.title,
+                kind={"sha1": "SHA-1", "sha256": "SHA-256"}[kind],
                 value=found[:12] or tr("of no ROM"),
+                wanted=wanted[:12],
             )
             self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
 
-        self._bridge.spawn(in_thread(sha256_of_rom, Path(path)), then=check)
+        self._bridge.spawn(in_thread(sha256_of_rom, Path(path), kind), then=check)
 
     def forget_selected(self) -> None:
         """Remove the selected game from the list; its file is not deleted."""
         card = self.library.card(self.library.selected)
-        if card is not None and not card.shipped:
+        if card is not None and not self.forget_refusal():
             self._rom("remove", card.key, then=lambda found: self.library.reload())
 
     # -- while it plays ---------------------------------------------------------------------

@@ -37,10 +37,13 @@ class GamesView(QWidget):
         self.title = label("")
         self.facts = ElidedLabel("", "muted")
         self.note = ElidedLabel("", "muted")
+        self.stage = label("", "muted", wrap=True)
+        self.stage.setObjectName("nextStage")
         row = QHBoxLayout()
         row.setSpacing(4)
         for action, name in (
             ("playRom", names.PLAY_ROM_BUTTON),
+            ("makeStage", "makeStageButton"),
             ("locateRom", names.LOCATE_ROM_BUTTON),
             ("forgetRom", names.FORGET_ROM_BUTTON),
         ):
@@ -50,7 +53,7 @@ class GamesView(QWidget):
         below = QVBoxLayout()
         below.setContentsMargins(8, 8, 8, 8)
         below.setSpacing(4)
-        for widget in (self.title, self.facts, self.note):
+        for widget in (self.title, self.facts, self.note, self.stage):
             below.addWidget(widget)
         below.addLayout(row)
         column = QVBoxLayout(self)
@@ -102,7 +105,15 @@ class GamesView(QWidget):
             if card is not None and self.list.item(row).data(_KEY) == card.key:
                 self.list.setCurrentRow(row)
         self.title.setText(card.title if card else tr("No game yet"))
-        self.facts.setText(f"{card.facts}   {card.path}" if card else library.error)
         problem = card.problem if card else ""
+        place = f"   {card.path}" if card and not card.lacks_rom else ""
+        self.facts.setText(card.facts + place if card else library.error)
         self.note.setText(problem or ("; ".join(card.warnings) if card else ""))
-        set_role(self.note, "role", "error" if problem else "warn")
+        set_role(self.note, "role", "error" if problem and card and not card.lacks_rom else "warn")
+        stage = card.stages[0] if card and card.stages and not problem else None
+        self.stage.setVisible(stage is not None)
+        if stage is not None:
+            begin, goal = stage.start, stage.goal
+            self.stage.setText(
+                tr("Next stage: {title}. It begins: {start} Goal: {goal}", title=stage.title, start=begin, goal=goal)
+            )

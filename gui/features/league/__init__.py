@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QTabWidget
+
 from gui.features.league.controller import LeagueController
 from gui.features.league.view import LeagueView
 from gui.features.replay.controller import ReplayController
+from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Context, Feature, TabSpec
@@ -18,7 +21,22 @@ def feature(context: Context) -> Feature:
         )
     )
     define_league(context.actions, league)
-    return Feature(tabs=[TabSpec(Place.LEAGUE, lambda: LeagueView(league, context.actions))])
+
+    def finish() -> None:
+        view, tabs = context[LeagueView], context.window.findChild(QTabWidget, names.CENTER_TABS)
+        assert tabs is not None
+
+        def show_or_hide(*_: object) -> None:
+            """Show the tab once there is something to compare, or it is asked for."""
+            wants = context.session.shows_more or len(context.checkpoints.cards) > 1 or tabs.currentWidget() is view
+            tabs.setTabVisible(tabs.indexOf(view), wants)
+
+        league.wanted.connect(lambda: tabs.setTabVisible(tabs.indexOf(view), True))
+        context.checkpoints.rowsInserted.connect(show_or_hide)
+        context.session.more_changed.connect(show_or_hide)
+        show_or_hide()
+
+    return Feature(tabs=[TabSpec(Place.LEAGUE, lambda: LeagueView(league, context.actions))], finish=finish)
 
 
 def define_league(registry: ActionRegistry, league: LeagueController) -> None:

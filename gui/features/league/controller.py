@@ -23,6 +23,8 @@ class LeagueController(QObject):
     """Starts `dmglab league --record` on a task and reads its table; rows stay until the next league begins."""
 
     changed = Signal()
+    wanted = Signal()
+    """The user wants to see the league, also where there is nothing to compare yet."""
     progressed = Signal(float)
 
     def __init__(
@@ -62,6 +64,7 @@ class LeagueController(QObject):
         return card.task if card is not None and plays else self._session.task
 
     def show(self) -> None:
+        self.wanted.emit()
         self._navigation.show(Place.LEAGUE)
 
     def set_players(self, text: str) -> None:

@@ -36,6 +36,12 @@ class RunnersController(QObject):
         """The selected trainer's missing installation; None when the trainer is ready."""
         return self._session.runner.installation(self._bridge.home)
 
+    @property
+    def has_choice(self) -> bool:
+        """True if more than one trainer is installed, or one of the plug-ins cannot be used, which the list tells."""
+        ready = sum(runner.installation(self._bridge.home) is None for runner in self._session.runners)
+        return ready > 1 or bool(self._session.broken_runners)
+
     def refusal(self) -> str:
         """Return why the selected trainer cannot be installed now; empty when it can."""
         if self.installing is not None:

@@ -1,4 +1,4 @@
-"""Agent dock: who plays, task or tasks, trainer, and the choice between Train new and Use trained."""
+"""Agent dock: who plays, task or tasks, and the trainer once there is a choice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock, Segmented
-from gui.kit.labels import ElidedLabel, label
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label
 from gui.kit.words import tr
 from gui.state.session import Mode, Operation, Session
 from trainer_core.lab.task_lists import SEPARATOR, split_tasks
@@ -149,7 +149,6 @@ class AgentDock(Dock):
         column.addLayout(self._catalogs())
         self.missing = Missing(runners, actions)
         column.addWidget(self.missing)
-        column.addWidget(self._operation_switch(actions))
         column.addWidget(self._keys())
         self.plays = ElidedLabel("", "muted")  # below the rest, which it does not move
         self.plays.setObjectName("playsNow")
@@ -174,19 +173,6 @@ class AgentDock(Dock):
         self.modes.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
         return self.modes
 
-    def _operation_switch(self, actions: ActionRegistry) -> Segmented:
-        self.operations = Segmented(
-            "operationSwitch",
-            [
-                (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
-                (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
-            ],
-            tr("Operation"),
-        )
-        self.operations.picked.connect(lambda value: self._session.set_operation(Operation(value)))
-        self.operations.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
-        return self.operations
-
     def _catalogs(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
@@ -198,7 +184,7 @@ class AgentDock(Dock):
         for row, (text, combo) in enumerate(
             ((label(tr("Task"), "muted"), self.tasks), (self._trainer_label, self.runners))
         ):
-            text.setMinimumWidth(48)
+            text.setMinimumWidth(LABEL_WIDTH)
             grid.addWidget(text, row, 0)
             grid.addWidget(combo, row, 1)
         self.several = SeveralTasks(self._session.task_titles, self._ticked)
@@ -218,6 +204,7 @@ class AgentDock(Dock):
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
         session.operation_changed.connect(lambda operation: self._refresh())
+        session.more_changed.connect(self._refresh)
         self._runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
         self._draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
@@ -248,7 +235,7 @@ class AgentDock(Dock):
         made.setObjectName(name)
         made.setAccessibleName(accessible)
         made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        made.setMinimumContentsLength(10)
+        made.setMinimumContentsLength(6)
         return made
 
     def reload_tasks(self) -> None:
@@ -273,7 +260,6 @@ class AgentDock(Dock):
     def _refresh(self) -> None:
         mode = self._session.mode
         self.modes.set_value(mode)
-        self.operations.set_value(self._session.operation)
         self._hint.setText(tr(_HINTS[mode]))
         self._hint.setVisible(bool(_HINTS[mode]))
         shown = 0 if self._shows_rom() else self.tasks.findData(self._session.task)
@@ -283,12 +269,13 @@ class AgentDock(Dock):
         training = mode is Mode.AGENT
         self.missing.renew(is_wanted=training)
         self._legend.setVisible(not training)
-        for widget in (self.runners, self._trainer_label, self.operations):
-            widget.setVisible(training)
+        shows_all = self._session.shows_more
         is_native = self._session.runner.id == NATIVE_ID
+        for widget in (self.runners, self._trainer_label):
+            widget.setVisible(training and (shows_all or not is_native or self._runners.has_choice))
         is_new = self._session.operation is Operation.TRAIN
-        self.several.setVisible(training and is_new and is_native)
         count = len(self._ticked())
+        self.several.setVisible(training and is_new and is_native and (shows_all or count > 1))
         self.several.setText(str(count) if count > 1 else "+")
 
     def _shows_rom(self) -> bool:

@@ -303,8 +303,8 @@ class RunsController(QObject):
         """Copy the configuration of the run in focus into the training form."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is not None and run.meta is not None:
-            self._session.turn_to_training()
             self._training.turn_to_runner(run.meta.runner)
+            self._session.turn_to_training()
             self._training.draft.set_values(run.meta.config)
 
     def move_in_queue(self, by: int) -> None:

@@ -34,7 +34,7 @@ def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMa
         lambda: _open(sweeps, window),
         "Ctrl+Shift+S",
         short=tr("Sweep..."),
-        tip=tr("Train the form's run once a setting of a few options"),
+        tip=tr("Train the form's run once for each setting of a few options"),
         refusal=sweeps.form_refusal,
         follows=follows,
     )
@@ -42,7 +42,7 @@ def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMa
         "stopSweep",
         lambda: tr("End the sweep's trials now") if sweeps.is_stopping else tr("Stop the sweep"),
         sweeps.stop,
-        tip=tr("Trials that run save first; none begins"),
+        tip=tr("Running trials save first; no other one starts"),
         refusal=sweeps.stop_refusal,
         follows=follows,
     )

@@ -27,9 +27,9 @@ from trainer_core.wire.spec import NATIVE_ID
 
 SEARCHES = {"grid": "Every combination", "random": "Random draws"}
 RULES = {
-    "halving": "Halving: the best third goes on",
-    "median": "Worse than the median ends",
-    "none": "None ends early",
+    "halving": "Halving: the best third continues",
+    "median": "Stop trials below the median",
+    "none": "No trial stops early",
 }
 END_S = 20.0
 """Longest wait in seconds for trials to save when the app ends."""
@@ -166,7 +166,7 @@ class SweepController(QObject):
 
     def form_refusal(self) -> str:
         if self._training.draft.runner.id != NATIVE_ID:
-            return tr("Sweeps are of our own trainer; choose it first")
+            return tr("Only DMG Lab's own trainer has sweeps: choose it first")
         return ""
 
     def refusal(self) -> str:

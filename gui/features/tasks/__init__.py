@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gui.features.games.controller import LibraryController
 from gui.features.play.controller import PlayController
 from gui.features.tasks.controller import TaskDraft
 from gui.features.tasks.dock import TaskDock
@@ -16,8 +17,17 @@ from gui.state.context import Context, DockSpec, Feature
 def feature(context: Context) -> Feature:
     playing, model = context[PlayController], context.add(DraftModel())
     draft = context.add(
-        TaskDraft(context.bridge, context.session, playing, context[TrainingController], context.notices, model)
+        TaskDraft(
+            context.bridge,
+            context.session,
+            playing,
+            context[TrainingController],
+            context.navigation,
+            context.notices,
+            model,
+        )
     )
+    context[LibraryController].stage_wanted.connect(draft.begin_stage)
     ahead = context[StartAhead]
     ahead.is_task_near = lambda: model.goal is not None and model.probe is not None
     model.changed.connect(ahead.on_task)

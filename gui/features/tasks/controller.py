@@ -15,11 +15,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gui.features.play.controller import PlayController
 from gui.features.tasks.model import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
-from gui.state.session import Session
+from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.presets import WISHES
+from trainer_core.lab.roms import Stage
 from trainer_core.service import run_job
 from trainer_core.service.preflight import BUILT_IN_TASKS
 from trainer_core.wire import commands
@@ -46,13 +48,17 @@ class TaskDraft(QObject):
         session: Session,
         playing: PlayController,
         training: TrainingController,
+        navigation: Navigation,
         notices: Notices,
         model: DraftModel,
     ) -> None:
         super().__init__()
+        self._navigation = navigation
         self._bridge, self._session, self._notices = bridge, session, notices
         self._playing, self._training = playing, training
         self.model = model
+        self._last_game = ""
+        """Task or ROM that a person played last; empty before the first."""
         self._job: asyncio.Task[Any] | None = None
         self._play: asyncio.Task[Any] | None = None
         """Job that plays at random from the start states; it does not need a goal. None before the first."""
@@ -72,6 +78,18 @@ class TaskDraft(QObject):
         if request.task in BUILT_IN_TASKS:
             return tr("{task} is built in; play a game to make a task of it", task=request.task)
         return ""
+
+    def begin_stage(self, rom: str, stage: Stage) -> None:
+        """Play the ROM and begin an empty draft of a stage of its known game."""
+        self._session.set_mode(Mode.HUMAN)
+        if self._session.rom == rom:
+            self._playing.play_game()
+        else:
+            self._session.set_rom(rom)
+        self.start_over("", rom)
+        self.model.tell(stage=stage, name=stage.title)
+        self._navigation.show_game()
+        self._navigation.show_dock(names.TASK_DOCK)
 
     def save_start(self) -> None:
         """Save the game's present state as a start state of the task."""
@@ -119,9 +137,11 @@ class TaskDraft(QObject):
     def _on_started(self) -> None:
         """Discard the draft when the user starts another game."""
         model, request = self.model, self._playing.request
-        if request is None or not self._playing.is_human or (model.is_empty and not model.made):
+        if request is None or not self._playing.is_human:
             return
-        if request.task not in (model.base, model.rom, model.made):
+        is_other, self._last_game = self._last_game not in ("", request.task), request.task
+        is_begun = not model.is_empty or model.made or (is_other and (model.name or model.stage))
+        if is_begun and request.task not in (model.base, model.rom, model.made):
             self.start_over()
 
     def start_over(self, base: str = "", rom: str = "") -> None:
@@ -206,7 +226,9 @@ class TaskDraft(QObject):
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
-        """Return the id of the new task: `mine/` and the typed name in the characters allowed in an id."""
+        """Return the id of the new task: the stage's, else `mine/` and the name in the characters allowed in an id."""
+        if self.model.stage is not None:
+            return self.model.stage.id
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
 

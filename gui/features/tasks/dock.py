@@ -62,7 +62,7 @@ class TaskDock(Dock):
         body.setMinimumWidth(MIN_WIDTH - 20)
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 4, 12, 4)
-        column.setSpacing(6)
+        column.setSpacing(5)
         self._start_step(column, actions)
         self._goal_step(column, actions)
         self.audit = label("", "muted", wrap=True)  # above the last step, which it does not move
@@ -106,6 +106,7 @@ class TaskDock(Dock):
         self.starts.setFlow(QListWidget.Flow.LeftToRight)
         self.starts.setWrapping(False)
         self.starts.setMovement(QListWidget.Movement.Static)
+        self.starts.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.starts.setIconSize(THUMBNAIL)
         self.starts.setFixedHeight(THUMBNAIL.height() + 16)
         column.addWidget(self.starts)
@@ -170,7 +171,7 @@ class TaskDock(Dock):
         for text, codec in (
             (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
-            (tr("combinations"), TWO_BUTTONS_ID),
+            (tr("with combinations"), TWO_BUTTONS_ID),
         ):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
@@ -222,7 +223,7 @@ class TaskDock(Dock):
         apart = model.nearest_start(observe(picture))[1]
         could_be = apart >= LEAST_DISTANCE
         self.distance.setText(
-            tr("{apart:.4f} from where it begins", apart=apart) if could_be else tr("looks as where it begins")
+            tr("{apart:.4f} from a start state", apart=apart) if could_be else tr("looks like a start state")
         )
         set_role(self.distance, "role", "muted")
 
@@ -277,8 +278,10 @@ class TaskDock(Dock):
 
     def _finding(self) -> str:
         model = self._model
+        if model.goal is None and model.stage is not None:
+            return model.stage.goal if model.starts else tr("It begins: {start}", start=model.stage.start)
         if model.goal is None:
-            return tr("Walk to where the agent should get, then capture. The game pauses.")
+            return tr("Play to what the agent should reach, then capture it. The game pauses.")
         if model.is_restless:
             return tr(
                 "This picture changes by itself ({moved:.4f} within a second): paint the region that stays",
@@ -289,7 +292,7 @@ class TaskDock(Dock):
         found = model.probe
         way = tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
         return tr(
-            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a minute{way}",
+            "Threshold {value:g} suggested; {value2:.1%} of {value3} random players reached it in a minute{way}",
             value=found["tau"],
             value2=found["false_positive_rate"],
             value3=found["consoles"],
@@ -335,6 +338,6 @@ def audit_lines(model: DraftModel) -> list[str]:
     shortest = audit["shortest_demonstration"]
     return [
         tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
-        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no button alone ever"),
+        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no single button reaches it"),
         tr("your way takes {shortest} steps", shortest=shortest) if shortest else tr("no demonstration was kept"),
     ]

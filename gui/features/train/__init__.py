@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
 from gui.features.train.dock import TrainingDock
+from gui.features.train.hardware import Hardware
 from gui.features.train.status import RunStatus
 from gui.features.train.wall import EnvWall
 from gui.features.train.welcome import Demo, Welcome
@@ -17,7 +18,10 @@ from trainer_core.wire.run_record import RunState
 
 
 def feature(context: Context) -> Feature:
-    training = context.add(TrainingController(context.bridge, context.session, context.navigation, context.settings))
+    hardware = context.add(Hardware(context.bridge, context.settings))
+    training = context.add(
+        TrainingController(context.bridge, context.session, context.navigation, context.settings, hardware)
+    )
     ahead = context.add(StartAhead(context.bridge, context.session, training, context.settings))
     compiling = context.add(Compiling(context.bridge, context.telemetry))
     status = context.add(RunStatus(training, context.telemetry))
@@ -26,7 +30,7 @@ def feature(context: Context) -> Feature:
     define_welcome(context.actions, context.navigation)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, status, context.actions)
+        return TrainingDock(context.session, training, status, context.checkpoints, context.actions)
 
     def make_wall() -> EnvWall:
         return EnvWall(context.bridge, training, compiling, context.palette)
@@ -39,6 +43,7 @@ def feature(context: Context) -> Feature:
         first_page=lambda: Welcome(training, context.navigation, context.actions),
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
+        open_home=hardware.look,
         choices=[
             Choice(
                 WORKER_AHEAD,
@@ -62,6 +67,22 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
     def is_stopping() -> bool:
         return training.state is RunState.STOPPING
 
+    add(
+        "keepRunning",
+        tr("Keep the next run after the app closes"),
+        lambda: training.set_detach(not training.detach),
+        tip=tr("A process of its own trains it; it waits while the device is busy"),
+        is_on=lambda: training.detach,
+        follows=(training.plan_changed,),
+    )
+    add(
+        "moreOptions",
+        tr("Show every option"),
+        session.toggle_more,
+        short=lambda: tr("Fewer options") if session.shows_more else tr("+ More"),
+        tip=tr("Trainer, several tasks, sweep, warm start and league, also where they make no sense yet"),
+        follows=(session.more_changed,),
+    )
     add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Turn to the form of a new run and check it"))
     add(
         "start",
