@@ -183,7 +183,7 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     drawn_cpu = time.process_time() - cpu
     overlay_ms, _ = gaps.worst_ms()
     computed = sum(card._lines.computed for card in seen())
-    pictures = sum(card.canvas.pictures for card in seen())
+    pictures = sum((card.canvas.pictures if card.canvas else 0) for card in seen())
     cpu = time.process_time()
     for step in range(20):
         telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
@@ -191,7 +191,7 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     refresh_s = (time.process_time() - cpu) / 20
     refresh_ms, _ = gaps.worst_ms()
     computed = sum(card._lines.computed for card in seen()) - computed
-    pictures = sum(card.canvas.pictures for card in seen()) - pictures
+    pictures = sum((card.canvas.pictures if card.canvas else 0) for card in seen()) - pictures
     themes, themes_cpu = [], []
     for name in ("light", "dark", "light"):
         begun, cpu = time.perf_counter(), time.process_time()

@@ -160,9 +160,34 @@ def _bell(painter: QPainter, color: QColor) -> None:
     painter.drawLine(QPointF(6.5, 13.5), QPointF(9.5, 13.5))
 
 
+def _lines(painter: QPainter, color: QColor, *lines: tuple[tuple[float, float], ...]) -> None:
+    painter.setPen(QPen(color, 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for line in lines:
+        painter.drawPolyline([QPointF(*place) for place in line])
+
+
+def _fit(painter: QPainter, color: QColor) -> None:
+    corners = (((x, 6), (x, y), (6 if x == 3 else 10, y)) for x, y in ((3, 3), (13, 3)))
+    low = (((x, 10), (x, 13), (6 if x == 3 else 10, 13)) for x in (3, 13))
+    _lines(painter, color, *corners, *low)
+
+
+def _maximise(painter: QPainter, color: QColor) -> None:
+    _lines(painter, color, ((9.5, 6.5), (13, 3)), ((9.5, 3), (13, 3), (13, 6.5)))
+    _lines(painter, color, ((6.5, 9.5), (3, 13)), ((3, 9.5), (3, 13), (6.5, 13)))
+
+
+def _export(painter: QPainter, color: QColor) -> None:
+    _lines(
+        painter, color, ((8, 10), (8, 2.5)), ((5, 5.5), (8, 2.5), (11, 5.5)), ((3, 9.5), (3, 13), (13, 13), (13, 9.5))
+    )
+
+
 _SHAPES = {
     "play": _play, "pause": _pause, "stop": _stop, "step": _step, "back": _back,
     "record": _record, "restart": _restart, "close": _close, "right": _right, "down": _down,
     "copy": _copy, "bell": _bell, "folder": _folder, "more": _more,
     "undo": _undo, "redo": _redo, "plus": _plus, "minus": _minus,
+    "fit": _fit, "maximise": _maximise, "export": _export,
 }  # fmt: skip

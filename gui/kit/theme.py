@@ -63,13 +63,15 @@ def current() -> Colors:
     return _current
 
 
-def curve_color(slot: int) -> QColor:
-    """Return the colour of curve number `slot`: the theme's own colours first, then other distinct hues."""
-    own = _current.curves
-    if slot < len(own):
-        return QColor(own[slot])
-    lightness = 0.62 if _current.name == "dark" else 0.38
-    return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
+def curve_color(slot: int, theme: str = "") -> QColor:
+    """Return the colour of run number `slot`, in the current theme or that of a name.
+
+    After the theme's own colours come the same ones a third lighter, then two thirds.
+    """
+    own = (colors(theme) if theme else _current).curves
+    color, lighter = QColor(own[slot % len(own)]), slot // len(own) % 3 / 3
+    parts = (part + (255 - part) * lighter for part in (color.red(), color.green(), color.blue()))
+    return QColor(*map(round, parts))
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:

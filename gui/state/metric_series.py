@@ -244,6 +244,19 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
     return x[index], y[index]
 
 
+def decimate_band(
+    x: Array, low: Array, high: Array, first: float, last: float, columns: int
+) -> tuple[Array, Array, Array]:
+    """Return the places, lower and upper edges of a band between `first` and `last`, at most two for each column."""
+    begin = max(0, int(x.searchsorted(first)) - 1)
+    end = min(len(x), int(x.searchsorted(last, side="right")) + 1)
+    x, low, high = x[begin:end], low[begin:end], high[begin:end]
+    if len(x) <= 2 * columns:
+        return x, low, high
+    starts = np.arange(0, len(x), -(-len(x) // (2 * columns)))
+    return x[starts], np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+
+
 def _ends(y: Array, first: int, last: int) -> list[int]:
     """Return the ascending indices of the first, lowest, highest and last point of y[first:last]."""
     if first >= last:
