@@ -40,6 +40,7 @@ class PlotCanvas(pg.GraphicsView):
         self.shown = EMPTY
         self.pictures = 0
         self.has_axis = True
+        self._names_width = names_width
         self._margins = with_names(names_width) if names_width else SLIM
         self.plot = Plot(self._margins)
         self.setCentralItem(self.plot)
@@ -63,7 +64,8 @@ class PlotCanvas(pg.GraphicsView):
 
     def set_look(self, names_width: int, *, has_axis: bool) -> None:
         """Set the pixels for names beside the next scene, and whether the x axis has labels."""
-        self._margins, self.has_axis = with_names(names_width) if names_width else SLIM, has_axis
+        self._names_width, self.has_axis = names_width, has_axis
+        self._margins = with_names(names_width) if names_width else SLIM
 
     def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
         """Show a scene.
@@ -117,7 +119,7 @@ class PlotCanvas(pg.GraphicsView):
 
     def _show(self, scene: Scene, picture: Picture, lines: list[Curve]) -> None:
         before, self.shown = self.shown, scene
-        self.overlay.scene_shown, self.overlay.names_width = scene, self._margins.right if scene.names else 0
+        self.overlay.scene_shown, self.overlay.names_width = scene, self._names_width
         self.set_ranges(*axis_ranges(scene))
         self.layer.show_picture(picture)
         known = {curve.key: curve for curve in before.curves}
@@ -165,15 +167,19 @@ class PlotCanvas(pg.GraphicsView):
         self.layer.setOpacity(FADED if wanted else 1.0)
         self.overlay.update()
 
+    def named(self) -> set[str]:
+        """Return the owners of the names that are written."""
+        return {name.owner for name in self.overlay.kept()[0]}
+
     def set_crosshair(self, x: float | None, values: Mapping[str, tuple[float, str]]) -> None:
         """Put the crosshair at x, with (y, value as text) of runs; None removes it."""
         self.overlay.x, self.overlay.values = x, values
         self.overlay.update()
 
-    def x_at(self, place: QPointF) -> float:
-        """Return the x value, in data units, of a pixel of this widget."""
-        x = self.view.mapSceneToView(place).x()
-        return 10.0**x if self.shown.log_x else x
+    def value_at(self, place: QPointF) -> tuple[float, float]:
+        """Return (x, y), in data units, of a pixel of this widget."""
+        x, y = self.view.value_at(self.view.mapFromScene(place))
+        return 10.0**x if self.shown.log_x else x, 10.0**y if self.shown.log_y else y
 
     # -- the pointer ------------------------------------------------------------------------
 
@@ -203,22 +209,25 @@ class PlotCanvas(pg.GraphicsView):
         if (place := self._pointer) is None:
             return
         is_inside = self.view.sceneBoundingRect().contains(place)
-        self.hovered.emit(self.x_at(place) if is_inside else None)
+        self.hovered.emit(self.value_at(place)[0] if is_inside else None)
         self.pointed.emit(self._nearest(place) if is_inside else self.overlay.row_at(place) or "")
 
     def _nearest(self, place: QPointF) -> str:
         """Return the run of the nearest curve within NEAR pixels; empty if there is none."""
         found, best = "", NEAR
         at, to_pixels = np.array([place.x(), place.y()]), self._to_pixels()
-        low, high = (self.x_at(place + QPointF(side, 0)) for side in (-NEAR, NEAR))
+        low, floor = self.value_at(place + QPointF(-NEAR, NEAR))
+        high, top = self.value_at(place + QPointF(NEAR, -NEAR))
         for curve in self.shown.curves:
             if not curve.owner:
                 continue
             first = max(0, int(curve.x.searchsorted(low)) - 1)
             last = int(curve.x.searchsorted(high, side="right")) + 1
-            distance = _distance(at, to_pixels(curve.x[first:last], curve.y[first:last]))
-            if distance < best:
-                found, best = curve.owner, distance
+            near = curve.y[first:last]
+            if len(near) and near.min() <= top and near.max() >= floor:
+                distance = _distance(at, to_pixels(curve.x[first:last], near))
+                if distance < best:
+                    found, best = curve.owner, distance
         return found
 
     def _to_pixels(self) -> Any:
@@ -259,7 +268,7 @@ class FilePlot(PlotCanvas):
     def show_scene(self, scene: Scene, deadline: float = math.inf) -> bool:
         self._dress(scene)
         self.shown = self.overlay.scene_shown = scene
-        self.overlay.names_width = self._margins.right if scene.names else 0
+        self.overlay.names_width = self._names_width
         self.set_ranges(*axis_ranges(scene))
         self.layer.vectors = [*scene.bands, *scene.curves, *scene.dots], scene
         return True

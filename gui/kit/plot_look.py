@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainterPath
 
 from gui.kit import theme
@@ -47,6 +48,7 @@ def with_names(width: int) -> Margins:
     return Margins(52, 8, width, 26)
 
 
+@functools.lru_cache(maxsize=4)
 def small_font(weight: int = 400) -> QFont:
     """Return the font of ticks, names and captions, whose digits all have one width."""
     font = theme.ui_font(8.25)
@@ -71,6 +73,12 @@ class View(pg.ViewBox):
         path.addRect(self.rect().adjusted(0, -OVER, 0, OVER))
         return path
 
+    def value_at(self, place: QPointF) -> tuple[float, float]:
+        """Return (x, y), in axis units, of a pixel of this item."""
+        (left, right), (low, high) = self.viewRange()
+        across, up = place.x() / max(1.0, self.width()), 1 - place.y() / max(1.0, self.height())
+        return left + across * (right - left), low + up * (high - low)
+
     def ask_zoom(self, axis: int, factor: float, center: float | None = None) -> None:
         """Ask for a range of one axis that is `factor` times as long, around `center` or the middle."""
         low, high = self.viewRange()[axis]
@@ -93,8 +101,7 @@ class View(pg.ViewBox):
             ev.ignore()
             return
         axis = axis or self.XAxis
-        at = self.mapSceneToView(ev.scenePos())
-        self.ask_zoom(axis, ZOOM_STEP ** (-ev.delta() / 120), (at.x(), at.y())[axis])
+        self.ask_zoom(axis, ZOOM_STEP ** (-ev.delta() / 120), self.value_at(self.mapFromScene(ev.scenePos()))[axis])
         ev.accept()
 
     def mouseDragEvent(self, ev: Any, axis: int | None = None) -> None:
@@ -121,8 +128,8 @@ class View(pg.ViewBox):
             return
         self.rbScaleBox.hide()
         wide, tall = (abs(here.x() - begun.x()) >= LEAST_BOX, abs(here.y() - begun.y()) >= LEAST_BOX)
-        box: QRectF = self.childGroup.mapRectFromParent(QRectF(begun, here)).normalized()
-        self.asked.emit((box.left(), box.right()) if wide else None, (box.top(), box.bottom()) if tall else None)
+        x, y = (tuple(sorted(ends)) for ends in zip(self.value_at(begun), self.value_at(here), strict=True))
+        self.asked.emit(x if wide else None, y if tall else None)
 
     def mouseClickEvent(self, ev: Any) -> None:
         if ev.double() and ev.button() == LEFT_BUTTON:

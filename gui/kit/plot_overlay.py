@@ -13,8 +13,8 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from gui.kit import theme
 from gui.kit.painting import guarded_item, saved
-from gui.kit.plot_look import FADED_NAME, Plot, small_font
-from gui.kit.plot_picture import paint_dots
+from gui.kit.plot_look import FADED_NAME, THIN, Plot, small_font
+from gui.kit.plot_picture import paint_dots, stroke
 from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis
 from gui.kit.words import tr
 
@@ -134,7 +134,7 @@ class Overlay(pg.GraphicsObject):
     # -- names ------------------------------------------------------------------------------
 
     def _paint_names(self, painter: QPainter, area: QRectF) -> None:
-        kept, rest = self.kept(int(area.height() // GAP))
+        kept, rest = self.kept()
         wanted = [min(max(self.down(name.y), area.top() + 4), area.bottom() - 4) for name in kept]
         order = sorted(range(len(kept)), key=wanted.__getitem__)
         least, most = area.top() + 4, area.bottom() - 4 - (GAP if rest else 0)
@@ -148,9 +148,9 @@ class Overlay(pg.GraphicsObject):
             painter.drawText(box.adjusted(TEXT_AT, 0, 0, 0), _MIDDLE, tr("and {rest} more", rest=rest))
             self.rows.append((box, ""))
 
-    def kept(self, room: int) -> tuple[Sequence[Name], int]:
-        """Return the names that are written where `room` of them fit, and the number of the others."""
-        names = self.scene_shown.names
+    def kept(self) -> tuple[Sequence[Name], int]:
+        """Return the names that are written, and the number of the others."""
+        names, room = self.scene_shown.names, int(self._area().height() // GAP)
         most = max(1, room if self.is_file else min(MOST_NAMES, room))
         if len(names) <= most:
             return names, 0
@@ -172,12 +172,9 @@ class Overlay(pg.GraphicsObject):
         room = box.width() - TEXT_AT - metrics.horizontalAdvance(value) - 6
         with saved(painter):
             painter.setOpacity(1.0 if is_bold or not self.highlighted else FADED_NAME)
-            path = QPainterPath(QPointF(area.right() + 1, begin))
-            path.lineTo(area.right() + LEADER - 2, y)
-            path.lineTo(box.left() + NAME_DOT, y)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(name.color, 1))
-            painter.drawPath(path)
+            right = area.right()
+            leader = [(right + 1, begin), (right + LEADER - 2, y), (box.left() + NAME_DOT, y)]
+            stroke(painter, np.array(leader), name.color, THIN, is_file=self.is_file)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(name.color)
             painter.drawEllipse(QPointF(box.left() + NAME_DOT + 3, y), NAME_DOT, NAME_DOT)

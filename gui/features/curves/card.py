@@ -51,6 +51,7 @@ from gui.state.telemetry import Range, TelemetryModel
 
 if TYPE_CHECKING:
     from gui.kit.plot_canvas import FilePlot, PlotCanvas
+    from gui.kit.plot_look import View
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -121,7 +122,9 @@ class PlotCard(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.head = QHBoxLayout()
+        head = QWidget()
+        head.setFixedHeight(HEAD)
+        self.head = QHBoxLayout(head)
         self.head.setContentsMargins(12, 0, 8, 0)
         self.head.setSpacing(6)
         self._title = ElidedLabel(self.spec.title, mode=Qt.TextElideMode.ElideMiddle)
@@ -129,9 +132,9 @@ class PlotCard(QWidget):
         font.setWeight(QFont.Weight.DemiBold)
         self._title.setFont(font)
         self._title.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._title.setFixedHeight(HEAD)
         self.picker = icon_button("down", tr("Another line of the plot"))
         self.picker.setIconSize(QSize(12, 12))
+        self.picker.setFixedSize(20, 20)
         self.picker.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.picker.clicked.connect(self._pick)
         self.picker.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -144,7 +147,7 @@ class PlotCard(QWidget):
             self.head.addWidget(widget)
         self.head.addStretch(1)
         self.head.addWidget(self.values)
-        column.addLayout(self.head)
+        column.addWidget(head)
         self._stack = QStackedWidget()
         self._empty = ElidedLabel(why_empty(self.model), "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -249,12 +252,12 @@ class PlotCard(QWidget):
 
     def scene(self, width: int, height: int, deadline: float = math.inf) -> Scene | None:
         """Return what a canvas of this size shows; None when `deadline` passed before it was computed."""
-        runs, x_range, names = self._lines.runs, self._shown_range, self.names_width()
-        columns = max(64, width - 60 - names)
+        runs, x_range = self._lines.runs, self._shown_range
+        columns = max(64, width - 60 - self.names_width())
         if not self._lines.compute(runs, *x_range, columns, deadline):
             return None
         rows = min(4, max(2, (height - 24) // TICK_ROOM))
-        return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y, names=names > 0)
+        return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y)
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:
         """Return the plot of a new card, which is in no window, for a file in this theme; None without data."""
@@ -294,8 +297,8 @@ class PlotCard(QWidget):
     def show_crosshair(self) -> None:
         """Put the crosshair where that of all plots is, with the value of each line there."""
         if self.canvas is not None:
-            x = self.model.crosshair
-            self.canvas.set_crosshair(x, {} if x is None or not self._lines.by_run else self._scenes.values_at(x))
+            x, owners = self.model.crosshair, self.canvas.named()
+            self.canvas.set_crosshair(x, {} if x is None else self._scenes.values_at(x, owners))
         self._write_values()
 
     def show_highlight(self) -> None:
@@ -426,13 +429,19 @@ class PlotCard(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, held = Qt.Key(event.key()), event.modifiers()
-        if self.canvas is None or not self._press_key(key, held):
+        if key in (Qt.Key.Key_F, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.maximise_wanted.emit()
+        elif key == Qt.Key.Key_Escape and (self.model.highlight or self.model.crosshair is not None):
+            self.model.set_highlight("")
+            self.model.set_crosshair(None)
+        elif key == Qt.Key.Key_Escape and not self.can_move:
+            self.maximise_wanted.emit()
+        elif self.canvas is None or not self._press_key(self.canvas.view, key, held):
             super().keyPressEvent(event)
 
-    def _press_key(self, key: Qt.Key, held: Qt.KeyboardModifier) -> bool:
-        """Do what a key says; return False for a key without a meaning here."""
-        assert self.canvas is not None
-        view, axis = self.canvas.view, 1 if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) else 0
+    def _press_key(self, view: View, key: Qt.Key, held: Qt.KeyboardModifier) -> bool:
+        """Move an axis, the crosshair or the highlight by a key; return False for a key without a meaning here."""
+        axis = 1 if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) else 0
         is_shift, is_ctrl = bool(held & _SHIFT), bool(held & Qt.KeyboardModifier.ControlModifier)
         if way := WAYS.get(key, 0):
             if axis == 1 and is_ctrl:
@@ -447,19 +456,12 @@ class PlotCard(QWidget):
             view.ask_zoom(0, ZOOM_KEYS[key])
         elif key == Qt.Key.Key_Home:
             self.fit()
-        elif key in (Qt.Key.Key_F, Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.maximise_wanted.emit()
         elif key == Qt.Key.Key_A:
             self.toggle_auto(0 if is_shift else 1)
         elif key == Qt.Key.Key_L and is_shift:
             self.model.set_log_x(not self.model.log_x)
         elif key == Qt.Key.Key_L:
             self.log_wanted.emit()
-        elif key == Qt.Key.Key_Escape and (self.model.highlight or self.model.crosshair is not None):
-            self.model.set_highlight("")
-            self.model.set_crosshair(None)
-        elif key == Qt.Key.Key_Escape and not self.can_move:
-            self.maximise_wanted.emit()
         else:
             return False
         return True
@@ -520,7 +522,7 @@ class PlotCard(QWidget):
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(theme.current().base))
             if self.hasFocus():
-                painter.setPen(QPen(theme.current().text, 2))
+                painter.setPen(QPen(QColor(theme.current().text), 2))
                 painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

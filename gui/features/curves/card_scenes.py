@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 from PySide6.QtGui import QColor
 
 from gui.features.curves.plots import PlotSpec
-from gui.features.curves.scene import RAW, REST, Entry, Line, PlotLines, greedy_results, settled
+from gui.features.curves.scene import RAW, REST, SMOOTH, Entry, Line, PlotLines, greedy_results, settled
 from gui.kit import theme
 from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, value_text
 from gui.state.metric_series import CLOCK, Array
-from gui.state.seed_groups import SeedGroup
 from gui.state.telemetry import TelemetryModel
 
 RAW_ALPHA, REST_ALPHA, BAND_ALPHA = 0.32, 0.7, 0.16
@@ -26,7 +27,7 @@ class CardScenes:
         self.lines = PlotLines(spec, model)
         self.theme = ""
         """Name of the theme of a plot in a file; empty for that of the app."""
-        self._made: dict[str, tuple[list[Line], int, list[Curve], list[Band]]] = {}
+        self._made: dict[str, tuple[list[Line], object, list[Curve], list[Band], list[Name]]] = {}
         self._made_as: object = None
         self._dots: tuple[object, tuple[Dots, ...]] = (None, ())
         self._high = 0.0
@@ -44,12 +45,10 @@ class CardScenes:
     def theme_name(self) -> str:
         return self.theme or theme.current().name
 
-    def make(
-        self, runs: list[Entry], x_range: tuple[float, float], width: int, rows: int, *, log_y: bool, names: bool
-    ) -> Scene:
+    def make(self, runs: list[Entry], x_range: tuple[float, float], width: int, rows: int, *, log_y: bool) -> Scene:
         """Return the scene for a canvas `width` pixels wide with `rows` ticks of y; `lines` must have been computed."""
         model, colors = self.model, theme.colors(self.theme_name())
-        curves, bands = self._curves()
+        curves, bands, names = self._curves(x_range[1])
         dots = self._eval_dots(runs)
         new = self.lines.y_range([dot.y for dot in dots], log=log_y, rows=rows)
         is_followed = model.x_range is None and not log_y and not model.trims_outliers
@@ -61,7 +60,7 @@ class CardScenes:
             y_range=chosen if chosen and (chosen[0] > 0 or not log_y) else self._y_range,
             dots=dots,
             marks=self._marks(runs[0], x_range, width),
-            names=self._names(x_range[1]) if names else (),
+            names=names,
             log_x=model.log_x,
             log_y=log_y,
             theme=colors.name,
@@ -86,29 +85,31 @@ class CardScenes:
         slot = self.model.slots.get(run_id, index)
         return theme.curve_color(line if line and self.lines.is_every_line else slot, self.theme_name())
 
-    def _curves(self) -> tuple[tuple[Curve, ...], tuple[Band, ...]]:
-        """Return the coloured curves and bands, reusing the objects of lines that did not change."""
+    def _curves(self, right: float) -> tuple[tuple[Curve, ...], tuple[Band, ...], tuple[Name, ...]]:
+        """Return the coloured curves, bands and names, reusing the objects of lines that did not change."""
         look = (self.lines.is_every_line, self.theme_name())
         if look != self._made_as or len(self._made) > 2 * len(self.lines.runs):
             self._made.clear()
         self._made_as = look
         curves: list[Curve] = []
         bands: list[Band] = []
+        names: list[Name] = []
         for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
-            known, slot = self._made.get(run.run_id), self.model.slots.get(run.run_id, lines[0].run)
-            if known is None or known[0] is not lines or known[1] != slot:
+            known, told = self._made.get(run.run_id), (self.model.slots.get(run.run_id), self.model.label(run.run_id))
+            if known is None or known[0] is not lines or known[1] != told:
                 drawn = [self._curve(run, line) for line in lines if len(line.x) or line.layer != REST]
-                known = self._made[run.run_id] = (lines, slot, drawn, self._bands(run, lines))
+                known = (lines, told, drawn, self._bands(run, lines), self._names(run, lines, right))
+                self._made[run.run_id] = known
             curves += known[2]
             bands += known[3]
-        return tuple(curves), tuple(bands)
+            names += known[4]
+        return tuple(curves), tuple(bands), tuple(names)
 
     def _curve(self, run: Entry, line: Line) -> Curve:
         color, width = self.color_of(run.run_id, line.run, line.line), 1.5
-        if line.layer != RAW and line.layer != REST:
-            owner = line.metric if self.lines.is_every_line else line.run_id
-        else:
-            owner, width = line.run_id if line.layer == REST else "", 1.0
+        owner = "" if line.layer == RAW else self._owner(line)
+        if line.layer != SMOOTH:
+            width = 1.0
             color.setAlphaF(RAW_ALPHA if line.layer == RAW else REST_ALPHA)
         return Curve((line.run_id, line.metric, line.layer), line.x, line.y, color, owner, width, is_live=line.run == 0)
 
@@ -126,33 +127,34 @@ class CardScenes:
                 made.append(Band(*line.band, color))
         return made
 
-    def _names(self, right: float) -> tuple[Name, ...]:
+    def _names(self, run: Entry, lines: list[Line], right: float) -> list[Name]:
         """Return the name of each line, with the value at its end or at the right edge of the view."""
         made = []
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
-            for line in lines:
-                if not len(line.x) or line.layer == RAW:
-                    continue
-                y = float(np.interp(min(right, line.x[-1]), line.x, line.y))
-                is_every = self.lines.is_every_line
-                text = self.spec.lines[line.line][1] if is_every else self.model.label(line.run_id)
-                color = self.color_of(run.run_id, line.run, line.line)
-                owner = line.metric if is_every else line.run_id
-                made.append(Name(owner, text, color, y, value_text(y, is_percent=self.spec.is_fixed)))
-        return tuple(made)
+        for line in lines:
+            if not len(line.x) or line.layer == RAW:
+                continue
+            y = float(np.interp(min(right, line.x[-1]), line.x, line.y))
+            text = self.spec.lines[line.line][1] if self.lines.is_every_line else self.model.label(line.run_id)
+            color, value = self.color_of(run.run_id, line.run, line.line), value_text(y, is_percent=self.spec.is_fixed)
+            made.append(Name(self._owner(line), text, color, y, value))
+        return made
 
-    def values_at(self, x: float) -> dict[str, tuple[float, str]]:
-        """Return (y, value as text) of each line at x, by the owner of its name."""
+    def _owner(self, line: Line) -> str:
+        return line.metric if self.lines.is_every_line else line.run_id
+
+    def values_at(self, x: float, owners: Container[str]) -> dict[str, tuple[float, str]]:
+        """Return (y, value as text) of the line of each of these owners at x."""
         found: dict[str, tuple[float, str]] = {}
         for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
             for line in lines:
-                owner: Entry | None = run
-                if line.layer == REST and isinstance(run, SeedGroup) and line.run_id != run.run_id:
-                    owner = self.model.runs.get(line.run_id) if len(line.x) and x >= line.x[0] else None
-                value = None if line.layer == RAW or owner is None else self.lines.value_at(owner, line.metric, x)
+                if line.layer == RAW or self._owner(line) not in owners:
+                    continue
+                entry: Entry | None = run
+                if line.run_id != run.run_id:  # the longest run of a group, beyond the group's mean
+                    entry = self.model.runs.get(line.run_id) if len(line.x) and x >= line.x[0] else None
+                value = None if entry is None else self.lines.value_at(entry, line.metric, x)
                 if value is not None:
-                    name = line.metric if self.lines.is_every_line else line.run_id
-                    found[name] = value, value_text(value, is_percent=self.spec.is_fixed)
+                    found[self._owner(line)] = value, value_text(value, is_percent=self.spec.is_fixed)
         return found
 
     def _eval_dots(self, runs: list[Entry]) -> tuple[Dots, ...]:

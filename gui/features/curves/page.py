@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 import time
 from collections.abc import Callable
 
@@ -47,6 +49,18 @@ CARD_HEIGHT = 240
 SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
 NARROW_ROW = 380
 """Width in pixels of a row of controls below which its words are hidden."""
+
+
+_loading: list[threading.Thread] = []
+"""Thread that imports PyQtGraph; empty before it is begun."""
+
+
+def are_plots_loaded() -> bool:
+    """Return whether PyQtGraph is imported, which a thread does from the first call on: it takes 0.2 s."""
+    if not _loading:
+        _loading.append(threading.Thread(target=importlib.import_module, args=("gui.kit.plot_canvas",), daemon=True))
+        _loading[0].start()
+    return not _loading[0].is_alive()
 
 
 class PlotBoard(QObject):
@@ -114,6 +128,9 @@ class PlotBoard(QObject):
             self._timer.setInterval(BUSY_MS)
             return
         cards = self._seen()
+        if cards and not are_plots_loaded():
+            self._timer.setInterval(BUSY_MS)
+            return
         deadline = time.perf_counter() + BUDGET_S
         is_done = True
         for offset in range(len(cards)):

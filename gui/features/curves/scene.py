@@ -24,8 +24,6 @@ Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
 """Largest value up to which a plot of shares gets a y axis shorter than 0 to 1, so that it is no flat line."""
 ALL = "*"
-GREATEST = 1e300
-"""Largest value of a y axis: the length of an axis has to be a number."""
 OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may be cut off, and space added around the rest, as share of the range."""
 RAW, SMOOTH, REST = "raw", "smooth", "rest"
@@ -232,7 +230,6 @@ class PlotLines:
         if high - low < 1e-3 * abs(high) or high == low:  # nearly constant: all ticks would read the same
             room = 0.1 * abs(high) or 1.0
             low, high = low - room, high + room
-        low, high = max(low, -GREATEST), min(high, GREATEST)
         return rounded(low, high, rows)
 
     # -- values -----------------------------------------------------------------------------
