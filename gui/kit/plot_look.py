@@ -138,6 +138,11 @@ class View(pg.ViewBox):
 
 
 class Axis(pg.AxisItem):
+    def generateDrawSpecs(self, p: Any) -> Any:
+        """Return what to draw; of x, labels alone: PyQtGraph draws ticks without length as dots."""
+        specs = super().generateDrawSpecs(p)
+        return specs if specs is None or self.orientation == "left" else (specs[0], [], specs[2])
+
     def boundingRect(self) -> QRectF:
         """Return an area with room for the labels of both ends, which PyQtGraph leaves out otherwise."""
         return super().boundingRect().adjusted(0, -8, 0, 8) if self.orientation == "left" else super().boundingRect()
@@ -181,7 +186,6 @@ class Plot(pg.PlotItem):
             axis.setTextPen(colors.muted)
         self.left.setPen(None)
         self.left.setTickPen(pg.mkPen(colors.border, width=ratio))
-        self.bottom.setTickPen(pg.mkPen(None))
         self.bottom.setPen(pg.mkPen(colors.ctl, width=ratio))
         soft = QColor(colors.accent)
         soft.setAlphaF(BAND_ALPHA)
