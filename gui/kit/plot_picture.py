@@ -139,6 +139,28 @@ def paint_part(painter: QPainter, part: Part, points: Array, scene: Scene, *, is
         painter.drawPolygon(polygon(points))
 
 
+def clipped(part: Part, points: Array, area: QRectF) -> list[Array]:
+    """Return the pieces of a part's points that lie in an area: an SVG file of Qt's has no clipping."""
+    low, high = np.array([area.left(), area.top()]), np.array([area.right(), area.bottom()])
+    if isinstance(part, Dots) or len(points) < 2:
+        return [points[((low <= points) & (points <= high)).all(axis=1)]]
+    if isinstance(part, Band):
+        shape = polygon(points).intersected(QPolygonF(area))
+        return [np.array([(place.x(), place.y()) for place in shape.toList()])] if shape.size() else []
+    begin, way = points[:-1], np.diff(points, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.sort([(low - begin) / way, (high - begin) / way], axis=0)
+    still = (way == 0) & (low <= begin) & (begin <= high)
+    enters = np.where(still, -np.inf, ends[0]).max(axis=1, initial=0.0)
+    leaves = np.where(still, np.inf, ends[1]).min(axis=1, initial=1.0)
+    pieces: list[list[Array]] = []
+    for index in np.flatnonzero(enters < leaves):
+        if not pieces or enters[index] > 0 or not np.array_equal(pieces[-1][-1], begin[index]):
+            pieces.append([begin[index] + enters[index] * way[index]])
+        pieces[-1].append(points[index + 1] if leaves[index] == 1 else begin[index] + leaves[index] * way[index])
+    return [np.array(piece) for piece in pieces]
+
+
 class Layer(pg.GraphicsObject):
     """Item of the parts that do not grow: on screens a picture, which moves with the view; in files vectors."""
 
@@ -165,8 +187,10 @@ class Layer(pg.GraphicsObject):
         to_scene = in_pixels(self, painter)
         if self.vectors is not None:
             parts, scene = self.vectors
+            area = to_scene.mapRect(self.boundingRect())
             for part in parts:
-                paint_part(painter, part, mapped(to_scene, on_axes(part, scene)), scene, is_file=True)
+                for points in clipped(part, mapped(to_scene, on_axes(part, scene)), area):
+                    paint_part(painter, part, points, scene, is_file=True)
         elif self.picture is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             ratio = self.picture.image.devicePixelRatio()

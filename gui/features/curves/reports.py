@@ -41,8 +41,8 @@ EDGE = 12
 """Pixels beside the title of an exported plot."""
 FILE_SIZE = QSize(640, 360)
 """Size of an exported plot in pixels; a PNG has twice as many."""
-PAGE, PAGE_EDGE, PAGE_PLOT = 96, 48.0, 236.0
-"""Dots per inch of a PDF page, and its margin and the height of a plot in such dots."""
+DOTS, PAGE_EDGE, PAGE_PLOT = 96, 48.0, 236.0
+"""Dots per inch of SVG and PDF, and margin of a PDF page and height of a plot there in such dots."""
 Table = list[tuple[str, list[str]]]
 """Rows of a table of runs: (field, its value for each run)."""
 _STYLE = """
@@ -158,21 +158,25 @@ class Reports(QObject):
         report = self._report("light")
         writer = QPdfWriter(buffer)
         writer.setTitle(report.title)
-        writer.setResolution(PAGE)
+        writer.setResolution(DOTS)
         writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
         writer.setPageMargins(QMarginsF())
         with QPainter(writer) as painter:
             page = QRectF(0, 0, writer.width(), writer.height()).marginsRemoved(QMarginsF(*[PAGE_EDGE] * 4))
             document = QTextDocument()
             document.setDefaultFont(theme.ui_font())
-            document.setHtml(to_html(report, asdict(theme.colors("light"))))
-            document.setPageSize(page.size())
+            document.setHtml(to_html(report, {**asdict(theme.colors("light")), "window": "#ffffff"}))
+            shrunk = min(1.0, page.width() / document.idealWidth())  # a table with a column a run may be wide
+            size = page.size() / shrunk
+            document.setPageSize(size)
             for number in range(document.pageCount()):
                 if number:
                     writer.newPage()
                 with saved(painter):
-                    painter.translate(page.x(), page.y() - number * page.height())
-                    document.drawContents(painter, QRectF(0, number * page.height(), page.width(), page.height()))
+                    painter.translate(page.topLeft())
+                    painter.scale(shrunk, shrunk)
+                    painter.translate(0, -number * size.height())
+                    document.drawContents(painter, QRectF(0, number * size.height(), size.width(), size.height()))
             yield
             y = math.inf
             for metric in [metric for _, metrics in self._curves.on_page() for metric in metrics]:
@@ -308,6 +312,7 @@ def to_png(card: PlotCard) -> bytes:
 def to_svg(card: PlotCard) -> bytes:
     buffer, area = QBuffer(), QRectF(QPointF(), QSizeF(FILE_SIZE))
     generator = QSvgGenerator()
+    generator.setResolution(DOTS)
     generator.setOutputDevice(buffer)
     generator.setSize(FILE_SIZE)
     generator.setViewBox(area)
