@@ -1,4 +1,4 @@
-"""What stands above a plot's curves and in its margin: marks on the base line, crosshair, names at line ends."""
+"""Marks on the base line of a plot, its crosshair, and the names and values at the ends of its lines."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MOST_RADIUS = 400
 """Most points on either side that a Gaussian uses; points beyond have almost no weight."""
 CLOCK = "time"
 """x axis of the time of day: seconds since 1970 of each record, made non-decreasing."""
-X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
+X_AXES = {"env_steps": "Steps", "update": "Updates", "wall_time_s": "Seconds", CLOCK: "Clock"}
 LARGEST = 1e100
 """Largest value in a curve; sums of larger ones may be no numbers any more, and nobody reads them off a plot."""
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64

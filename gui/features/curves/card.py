@@ -37,7 +37,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.curves.card_scenes import CardScenes
-from gui.features.curves.card_tools import CardTools
+from gui.features.curves.card_tools import Acts, Axes, CardTools
 from gui.features.curves.plots import PlotSpec
 from gui.features.curves.scene import ALL, PlotLines, greedy_results
 from gui.kit import theme
@@ -458,10 +458,8 @@ class PlotCard(QWidget):
             self.fit()
         elif key == Qt.Key.Key_A:
             self.toggle_auto(0 if is_shift else 1)
-        elif key == Qt.Key.Key_L and is_shift:
-            self.model.set_log_x(not self.model.log_x)
         elif key == Qt.Key.Key_L:
-            self.log_wanted.emit()
+            self._toggle_log(0 if is_shift else 1)
         else:
             return False
         return True
@@ -505,12 +503,41 @@ class PlotCard(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self.tools is not None:
-            self.tools.place()
+            self.tools.refresh()
 
     def _show_tools(self) -> None:
         if self.canvas is not None and self._stack.currentWidget() is self.canvas:
-            self.tools = self.tools or CardTools(self)
+            self.tools = self.tools or self._make_tools()
             self.tools.set_shown(True)
+
+    def _make_tools(self) -> CardTools:
+        acts = Acts(
+            self.fit,
+            self.maximise_wanted.emit,
+            self.export_wanted.emit,
+            self.menu_wanted.emit,
+            self.toggle_auto,
+            self._toggle_log,
+        )
+        made = CardTools(self, self.head, acts, self._axes)
+        self.model.view_changed.connect(made.refresh)
+        return made
+
+    def _axes(self) -> Axes:
+        model, view = self.model, self.canvas and self.canvas.view
+        return Axes(
+            is_auto=(model.x_range is None, self.spec.metric not in model.y_ranges),
+            is_log=(model.log_x, self.log_y),
+            can_log=(model.x_axis != CLOCK, True),
+            has_labels=self.has_axis,
+            right=int(view.sceneBoundingRect().right()) + 6 if view else self.width(),
+        )
+
+    def _toggle_log(self, axis: int) -> None:
+        if axis == 0:
+            self.model.set_log_x(not self.model.log_x)
+        else:
+            self.log_wanted.emit()
 
     def _hide_tools(self) -> None:
         if self.tools is not None and not self.hasFocus() and not self.underMouse():

@@ -146,7 +146,7 @@ class Reports(QObject):
             plots: list[str] = []
             for metric in metrics:
                 svg = self._curves.draw(metric, "svg").decode("utf-8")
-                plots.append(_own_ids(svg[svg.index("<svg") :], f"{len(report.plots)}-{len(plots)}-"))
+                plots.append(svg[svg.index("<svg") :])
                 yield
             report.plots.append((group, plots))
         return to_html(report, asdict(theme.current())).encode()
@@ -204,11 +204,6 @@ class Reports(QObject):
         ]
         heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"), tr("Tags")]
         return [(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
-
-
-def _own_ids(svg: str, prefix: str) -> str:
-    """Return an SVG whose ids begin with `prefix`: on one page with others each id has to be its own."""
-    return re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{prefix}", svg)
 
 
 def html_of(markdown: str) -> str:

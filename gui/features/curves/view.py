@@ -48,6 +48,8 @@ LEAST_WIDTH = 500
 """Least width of a small plot in pixels, where there is more than one column."""
 HEAD_ROOM = 40
 """Pixels around the controls above the plots."""
+WITH_EXPORT = 520
+"""Least width in pixels of the tab with a button for exports."""
 SEARCH_WIDTHS = 104, 180
 """Least and greatest width in pixels of the filter's text field."""
 MAKE_S = 0.01
@@ -98,6 +100,8 @@ class CurvesView(QWidget):
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
         self._rows.setContentsMargins(16, 6, 16, 6)
         self._rows.setSpacing(8)
+        self._choice_row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._choice_row.setSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
@@ -126,8 +130,9 @@ class CurvesView(QWidget):
         row.addWidget(self.back)
         row.addWidget(self.search, 1)
         row.addWidget(self.add)
-        row.addWidget(self.spread)
-        self._rows.addLayout(row)
+        self._choice_row.addLayout(row)
+        self._choice_row.addWidget(self.spread)
+        self._rows.addLayout(self._choice_row)
         controls = CurveControls(self._model, self._actions, "curves")
         self.export = button(tr("Export..."), "exportCurvesButton", clicked=self._offer_exports)
         controls.row.addWidget(self.export)
@@ -141,11 +146,12 @@ class CurvesView(QWidget):
         menu.exec(self.export.mapToGlobal(QPoint(0, self.export.height())))
 
     def _fit_head(self) -> None:
-        """Put the row of choices above the sliders when the window is too narrow for one row."""
-        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        items = map(self._rows.itemAt, range(self._rows.count()))
-        needed = sum(item.sizeHint().width() for item in items if item is not None)
-        self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
+        """Put the choices above the sliders, and the seeds below the others, where a window is too narrow."""
+        self.export.setVisible(self.width() >= WITH_EXPORT)  # the menu has these commands too
+        for box in (self._rows, self._choice_row):
+            needed = sum(item.sizeHint().width() for item in map(box.itemAt, range(box.count())) if item is not None)
+            is_wide = needed + HEAD_ROOM <= self.width()
+            box.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
 
     def _show_spread(self) -> None:
         self.spread.set_value(RANGE if self._model.spread == DEVIATION else self._model.spread)
