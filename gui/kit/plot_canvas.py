@@ -34,7 +34,7 @@ class PlotCanvas(pg.GraphicsView):
     """Place on the screen of the number of runs without a name."""
 
     def __init__(self, names_width: int = 0) -> None:
-        super().__init__(background=None)
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.shown = EMPTY
@@ -48,11 +48,11 @@ class PlotCanvas(pg.GraphicsView):
         self.layer = Layer()
         self.view.addItem(self.layer, ignoreBounds=True)
         self.overlay = Overlay(self.plot)
-        self._lines: dict[object, Line] = {}
+        self._lines: dict[tuple[str, ...], Line] = {}
         """Items of the curves that are painted by themselves, by key."""
         self._bold: list[Line] = []
         """Items of the curves of the run under the pointer."""
-        self._growing: set[object] = set()
+        self._growing: set[tuple[str, ...]] = set()
         self._behind: Picture | None = None
         """Picture of a new scene that is not finished and not shown yet."""
         self._dressed: object = None
@@ -95,7 +95,6 @@ class PlotCanvas(pg.GraphicsView):
             self.plot.set_margins(self._margins, has_ticks=self.has_axis)
             self.plot.set_colors(scene.theme, self.devicePixelRatioF())
             self.setBackground(theme.colors(scene.theme).base)
-            self.plot.layout.activate()
 
     def _view_size(self) -> QSize:
         return self.view.rect().size().toSize().expandedTo(QSize(1, 1))
@@ -173,7 +172,7 @@ class PlotCanvas(pg.GraphicsView):
 
     def set_crosshair(self, x: float | None, values: Mapping[str, tuple[float, str]]) -> None:
         """Put the crosshair at x, with (y, value as text) of runs; None removes it."""
-        self.overlay.x, self.overlay.values = x, values
+        self.overlay.cross, self.overlay.values = x, values
         self.overlay.update()
 
     def value_at(self, place: QPointF) -> tuple[float, float]:
@@ -183,23 +182,23 @@ class PlotCanvas(pg.GraphicsView):
 
     # -- the pointer ------------------------------------------------------------------------
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        super().mouseMoveEvent(event)
-        self._pointer = event.position() if not event.buttons() else None
+    def mouseMoveEvent(self, ev: QMouseEvent) -> None:
+        super().mouseMoveEvent(ev)
+        self._pointer = ev.position() if not ev.buttons() else None
         if not self._search.isActive():
             self._search.start()
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
+    def leaveEvent(self, ev: QEvent) -> None:
+        super().leaveEvent(ev)
         self._pointer = None
         self._search.stop()
         self.hovered.emit(None)
         self.pointed.emit("")
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        if event.button() == Qt.MouseButton.LeftButton and self.overlay.row_at(event.position()) == "":
-            self.more_clicked.emit(event.globalPosition().toPoint())
+    def mousePressEvent(self, ev: QMouseEvent) -> None:
+        super().mousePressEvent(ev)
+        if ev.button() == Qt.MouseButton.LeftButton and self.overlay.row_at(ev.position()) == "":
+            self.more_clicked.emit(ev.globalPosition().toPoint())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         event.ignore()  # the card has the menu

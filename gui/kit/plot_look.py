@@ -152,31 +152,28 @@ class Plot(pg.PlotItem):
     """Plot item with two axes whose ticks are ours: the ends' labels would vanish otherwise."""
 
     def __init__(self, margins: Margins) -> None:
-        axes = {name: Axis(name) for name in ("left", "bottom")}
-        super().__init__(viewBox=View(), axisItems=axes, enableMenu=False)
+        self.view = View()
+        self.left, self.bottom = Axis("left"), Axis("bottom")
+        super().__init__(viewBox=self.view, axisItems={"left": self.left, "bottom": self.bottom}, enableMenu=False)
         self.hideButtons()
         self.setMenuEnabled(False)
-        self.left, self.bottom = axes["left"], axes["bottom"]
         self.left.setStyle(tickAlpha=255, maxTickLevel=0, tickLength=0, tickTextOffset=8, autoExpandTextSpace=False,
                            hideOverlappingLabels=False)  # fmt: skip
         self.left.setGrid(255)
         self.left.setZValue(-1)
         self.bottom.setStyle(tickLength=0, tickTextOffset=6, autoExpandTextSpace=False, hideOverlappingLabels=False)
-        self.layout.setSpacing(0)
+        self._grid: Any = self.layout  # a method elsewhere in Qt
+        self._grid.setSpacing(0)
         for axis in (self.left, self.bottom):
             axis.setCacheMode(axis.CacheMode.DeviceCoordinateCache)
         self.set_margins(margins, has_ticks=True)
-
-    @property
-    def view(self) -> View:
-        return self.getViewBox()
 
     def set_margins(self, margins: Margins, *, has_ticks: bool) -> None:
         self.left.setWidth(margins.left)
         self.bottom.setStyle(showValues=has_ticks)
         self.bottom.setHeight(margins.bottom if has_ticks else margins.bare)
-        self.layout.setContentsMargins(0, margins.top, margins.right, 0)
-        self.layout.activate()
+        self._grid.setContentsMargins(0, margins.top, margins.right, 0)
+        self._grid.activate()
 
     def set_colors(self, name: str, ratio: float) -> None:
         """Give axes and zoom box the colours of a theme; cosmetic pens count device pixels, `ratio` for each pixel."""

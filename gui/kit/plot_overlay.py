@@ -41,7 +41,7 @@ class Overlay(pg.GraphicsObject):
         self.scene_shown: Scene = EMPTY
         self.names_width = 0
         self.is_file = False
-        self.x: float | None = None
+        self.cross: float | None = None
         """Place of the crosshair in data units; None without one."""
         self.values: Mapping[str, tuple[float, str]] = {}
         """(y of the line, its value as text) at the crosshair, by run."""
@@ -67,8 +67,8 @@ class Overlay(pg.GraphicsObject):
                 places = [[self._across(x), self.down(y)] for x, y in zip(dots.x, dots.y, strict=True)]
                 inside = [place for place in places if area.left() <= place[0] <= area.right()]
                 paint_dots(painter, np.array(inside), dots.color, ground)
-        if self.x is not None:
-            self._paint_crosshair(painter, area, self.x)
+        if self.cross is not None:
+            self._paint_crosshair(painter, area, self.cross)
         if self.names_width:
             self._paint_names(painter, area)
 

@@ -220,7 +220,7 @@ class Line(pg.PlotCurveItem):
     @guarded_item
     def paint(self, painter: QPainter, *_: Any) -> None:
         x, y = self.getData()
-        if self._curve is None or x is None:
+        if self._curve is None or x is None or y is None:
             return
         to_scene = in_pixels(self, painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -23,7 +23,7 @@ _CLOCK_STEPS = (
 class Curve:
     """Polyline in data coordinates; a later curve with the same key is the same line with more points."""
 
-    key: object
+    key: tuple[str, ...]
     x: Array
     y: Array
     color: QColor

@@ -294,7 +294,7 @@ def test_the_crosshair_has_the_value_of_every_run_that_was_there(qapp) -> None:
     card.show_crosshair()
     overlay = card.canvas.overlay
     assert {owner: text for owner, (_, text) in overlay.values.items()} == {"run-long": "60 %", "run-short": "60 %"}
-    assert overlay._place(model.crosshair) == "61,440"
+    assert overlay._place(80 * 2048.0 - 50 * 2048.0) == "61,440"
     model.set_crosshair(80 * 2048.0)
     card.show_crosshair()
     assert set(overlay.values) == {"run-long"}, "the other was not there"

@@ -397,16 +397,6 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> N
     assert not app.window.banners.banners, "it waits no more"
 
 
-def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:
-    app = make_app(updates=1000, interval_s=60.0)
-    start(app)
-    app[Navigation].show(Place.CURVES)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
-    click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state.is_end)
-    until(lambda: app[CurvesView]._empty.text() == "No update before it was stopped")
-
-
 def test_a_double_click_on_resume_resumes_once(make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01)
     training, problems = app[TrainingController], []

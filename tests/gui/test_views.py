@@ -397,6 +397,7 @@ def test_the_theme_changes_without_a_restart(app: App) -> None:
     assert QApplication.palette().window().color().name() == theme.LIGHT.window
     assert card.is_stale()
     card.redraw()
+    assert card.canvas is not None
     assert card.canvas.shown.curves[-1].color.name() == theme.LIGHT.curves[0]
 
 

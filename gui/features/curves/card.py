@@ -7,6 +7,7 @@ import time
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -391,7 +392,7 @@ class PlotCard(QWidget):
         if all(map(_is_long, filter(None, (x_range, y_ranges.get(self.spec.metric))))):
             model.move(x_range, y_ranges)
 
-    def move(self) -> None:
+    def follow_axes(self) -> None:
         """Show the chosen ranges at once by stretching what is painted, until the plot is drawn anew."""
         if self.canvas is None or self._stack.currentWidget() is not self.canvas:
             return
@@ -475,7 +476,7 @@ class PlotCard(QWidget):
 
     def _step_crosshair(self, way: int) -> None:
         """Move the crosshair to the next (`way` 1) or previous record of the first run."""
-        places = self._lines.runs[0].table.column(self.model.x_axis) if self._lines.runs else ()
+        places = self._lines.runs[0].table.column(self.model.x_axis) if self._lines.runs else np.empty(0)
         if len(places):
             now = self.model.crosshair
             index = len(places) - 1 if now is None else int(places.searchsorted(now)) + way

@@ -149,7 +149,7 @@ class PlotBoard(QObject):
     def _on_moved(self) -> None:
         """Stretch what is painted; it is drawn anew once the wheel or the drag rests."""
         for card in self._seen():
-            card.move()
+            card.follow_axes()
         self._timer.start(REST_MS)
 
     def _on_pointed(self, run_id: str) -> None:
