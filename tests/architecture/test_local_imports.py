@@ -132,6 +132,7 @@ WAITING = """
     scripts/compare_checkouts.py: emulator emulator.emulator
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
         gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
+        PySide6.QtGui gui.kit.plot_picture
         gui.state.session gui.state.telemetry numpy psutil
         tests.support.made_homes tests.support.made_records trainer_core.wire.frames
     """

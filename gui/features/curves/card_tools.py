@@ -18,7 +18,7 @@ NARROW = 300
 
 
 class Acts(NamedTuple):
-    """What the buttons of a plot do; an axis is 0 for x and 1 for y, a place is on the screen."""
+    """Functions that the buttons of a plot call; an axis is 0 for x and 1 for y, a place is on the screen."""
 
     fit: Callable[[], object]
     maximise: Callable[[], object]

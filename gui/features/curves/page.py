@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import importlib
 import threading
 import time
@@ -51,16 +53,25 @@ NARROW_ROW = 380
 """Width in pixels of a row of controls below which its words are hidden."""
 
 
-_loading: list[threading.Thread] = []
-"""Thread that imports PyQtGraph; empty before it is begun."""
+@functools.lru_cache(maxsize=1)
+def _loading() -> threading.Thread:
+    """Return the thread that imports PyQtGraph, begun by the first call: it takes 0.2 s."""
+    made = threading.Thread(target=importlib.import_module, args=("gui.kit.plot_canvas",), daemon=True)
+    made.start()
+    return made
+
+
+@functools.lru_cache(maxsize=1)
+def _freeze() -> None:
+    gc.freeze()  # as at the start of the app: scanning PyQtGraph again and again would stall the window
 
 
 def are_plots_loaded() -> bool:
-    """Return whether PyQtGraph is imported, which a thread does from the first call on: it takes 0.2 s."""
-    if not _loading:
-        _loading.append(threading.Thread(target=importlib.import_module, args=("gui.kit.plot_canvas",), daemon=True))
-        _loading[0].start()
-    return not _loading[0].is_alive()
+    """Return whether PyQtGraph is imported, which begins with the first call."""
+    if _loading().is_alive():
+        return False
+    _freeze()
+    return True
 
 
 class PlotBoard(QObject):
