@@ -93,6 +93,7 @@ class PlotCanvas(pg.GraphicsView):
         if look != self._dressed:
             self._dressed = look
             self.plot.set_margins(self._margins, has_ticks=self.has_axis)
+            self.overlay.has_axis = self.has_axis
             self.plot.set_colors(scene.theme, self.devicePixelRatioF())
             self.setBackground(theme.colors(scene.theme).base)
 
@@ -199,6 +200,10 @@ class PlotCanvas(pg.GraphicsView):
         super().mousePressEvent(ev)
         if ev.button() == Qt.MouseButton.LeftButton and self.overlay.row_at(ev.position()) == "":
             self.more_clicked.emit(ev.globalPosition().toPoint())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        event.accept()  # it fits the axes: the card, which maximises, does not get it
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         event.ignore()  # the card has the menu

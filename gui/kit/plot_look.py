@@ -20,8 +20,8 @@ FADED, FADED_NAME, RAW_ALPHA, BAND_ALPHA = 0.36, 0.72, 0.32, 0.16
 """Opacity of lines and names beside one under the pointer; of raw curves; of bands."""
 OVER = 4
 """Pixels above and below the view in which curves are still painted: half of a dot or of a bold line."""
-MOST_ROWS, ROW, COLUMN = 5, 34, 80
-"""Most ticks of a y axis; least pixels between two ticks of a y axis and of an x axis."""
+MOST_ROWS, ROW, COLUMN = 4, 34, 80
+"""Most steps between ticks of a y axis; least pixels between two ticks of a y axis and of an x axis."""
 ZOOM_STEP = 1.25
 LEAST_BOX = 8
 """Least extent in pixels in which a dragged box zooms an axis."""
@@ -192,11 +192,11 @@ class Plot(pg.PlotItem):
     def set_ranges(self, scene: Scene, x: Range, y: Range) -> None:
         """Show these ranges, in axis units, with round ticks."""
         self.view.setRange(xRange=x, yRange=y, padding=0)
-        rows = min(MOST_ROWS, max(2, round(self.view.height() / ROW)))
+        rows = min(MOST_ROWS, max(2, int(self.view.height() // ROW)))
         columns = max(2, int(self.view.width() // COLUMN))
         left, bottom = _data(x, log=scene.log_x), _data(y, log=scene.log_y)
         places = [(place, tick_text(place, is_percent=scene.is_percent))
-                  for place in ticks(*bottom, rows - 1, log=scene.log_y)]  # fmt: skip
+                  for place in ticks(*bottom, rows, log=scene.log_y)]  # fmt: skip
         self.left.setTicks([_placed(places, log=scene.log_y)])
         across = x_ticks(*left, columns, by_clock=scene.by_clock, log=scene.log_x)
         self.bottom.setTicks([_placed(across, log=scene.log_x)])

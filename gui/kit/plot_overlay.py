@@ -41,6 +41,7 @@ class Overlay(pg.GraphicsObject):
         self.scene_shown: Scene = EMPTY
         self.names_width = 0
         self.is_file = False
+        self.has_axis = True
         self.cross: float | None = None
         """Place of the crosshair in data units; None without one."""
         self.values: Mapping[str, tuple[float, str]] = {}
@@ -113,7 +114,12 @@ class Overlay(pg.GraphicsObject):
                 is_bold = name.owner == self.highlighted
                 radius = NAME_DOT if is_bold else HOVER_DOT
                 paint_dots(painter, np.array([[at, y]]), name.color, QColor(colors.base), radius)
-        text, font = self._place(x), small_font(600)
+        if self.has_axis:
+            self._paint_chip(painter, area, at, self._place(x))
+
+    def _paint_chip(self, painter: QPainter, area: QRectF, at: float, text: str) -> None:
+        """Write the place of the crosshair on the axis."""
+        colors, font = theme.colors(self.scene_shown.theme), small_font(600)
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(text) + 14
         left = min(max(at - width / 2, area.left()), self._plot.rect().right() - width)

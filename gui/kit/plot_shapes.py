@@ -112,6 +112,11 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return places
 
 
+def _exact(value: float) -> float:
+    """Return a round number without the last bits that a multiplication leaves: a tick must not lie below its axis."""
+    return float(f"{value:.12g}")
+
+
 def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
     """Return about `most` round numbers from `low` to `high`, at least two; powers of ten if `log`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
@@ -128,7 +133,7 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
     found: list[float] = []
     for step in nice[widest:]:
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        found = [number * step for number in range(first, last + 1)]
+        found = [_exact(number * step) for number in range(first, last + 1)]
         if len(found) >= 2:  # a single number shows no scale
             break
     return found
@@ -143,7 +148,7 @@ def rounded(low: float, high: float, most: int) -> tuple[float, float]:
     if len(places) < 2:
         return low, high
     step, room = places[1] - places[0], 0.04 * (high - low)
-    floor, top = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    floor, top = _exact(math.floor(low / step + 1e-9) * step), _exact(math.ceil(high / step - 1e-9) * step)
     return (floor if low - floor <= 0.6 * step else low - room), (top if top - high <= 0.6 * step else high + room)
 
 

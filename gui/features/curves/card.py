@@ -60,8 +60,8 @@ UNMEASURED = "No run on show measures this"
 NEAR_ALERT = 0.01
 """Distance from the crosshair, as a share of the x axis, within which an alert is named."""
 PLOT_MIME = "application/x-dmglab-plot"
-HEAD, TICK_ROOM = 24, 34
-"""Height of the header in pixels, and least pixels between two ticks of y."""
+HEAD, ROOM_BELOW, TICK_ROOM, MOST_ROWS = 24, 28, 34, 4
+"""Pixels of the header, around the view, and at least between two ticks of y, of which there are so many steps."""
 NAME_WIDTHS = {640: 164, 560: 136, 380: 120}
 """Pixels for names beside the plot, by the least width of the card; a narrower one has its values in the header."""
 SCARCE = 1e-9
@@ -111,6 +111,7 @@ class PlotCard(QWidget):
         """Key of the state that the last `redraw` began to draw; `_shown_range` is its range of x."""
         self._shown_range = (0.0, 1.0)
         self._press: QPoint | None = None
+        self._has_ring = False
         self.setObjectName(PLOT_PREFIX + spec.metric)
         self.setAccessibleName(tr("Plot of {title}", title=spec.title))
         self.setMinimumHeight(74)
@@ -257,7 +258,7 @@ class PlotCard(QWidget):
         columns = max(64, width - 60 - self.names_width())
         if not self._lines.compute(runs, *x_range, columns, deadline):
             return None
-        rows = min(4, max(2, (height - 24) // TICK_ROOM))
+        rows = min(MOST_ROWS, max(2, (height - ROOM_BELOW) // TICK_ROOM))
         return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y)
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:
@@ -484,6 +485,7 @@ class PlotCard(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
+        self._has_ring = event.reason() != Qt.FocusReason.MouseFocusReason
         self.focused.emit()
         self._show_tools()
         self.update()
@@ -546,10 +548,10 @@ class PlotCard(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the ground of plots, and a ring inside the edge while the card has the keyboard focus."""
+        """Paint the ground of plots, and a ring inside the edge while the card has the focus by the keyboard."""
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(theme.current().base))
-            if self.hasFocus():
+            if self.hasFocus() and self._has_ring:
                 painter.setPen(QPen(QColor(theme.current().text), 2))
                 painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
