@@ -7,7 +7,6 @@ import time
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -37,6 +36,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.features.curves.card_moves import CardMoves, is_taken
 from gui.features.curves.card_scenes import CardScenes
 from gui.features.curves.card_tools import Acts, Axes, CardTools
 from gui.features.curves.plots import PlotSpec
@@ -48,11 +48,10 @@ from gui.kit.painting import PLACEHOLDER, guarded
 from gui.kit.plot_shapes import Scene, value_text
 from gui.kit.words import tr
 from gui.state.metric_series import CLOCK
-from gui.state.telemetry import Range, TelemetryModel
+from gui.state.telemetry import TelemetryModel
 
 if TYPE_CHECKING:
     from gui.kit.plot_canvas import FilePlot, PlotCanvas
-    from gui.kit.plot_look import View
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
 NOTHING = "Start a run, or pick one under Runs"
@@ -64,12 +63,6 @@ HEAD, ROOM_BELOW, TICK_ROOM, MOST_ROWS = 24, 28, 34, 4
 """Pixels of the header, around the view, and at least between two ticks of y, of which there are so many steps."""
 NAME_WIDTHS = {640: 164, 560: 136, 380: 120}
 """Pixels for names beside the plot, by the least width of the card; a narrower one has its values in the header."""
-SCARCE = 1e-9
-"""Least length of an axis, as a share of its larger end."""
-PAN, ZOOM = 0.1, 1.25
-ZOOM_KEYS = {Qt.Key.Key_Plus: 1 / ZOOM, Qt.Key.Key_Equal: 1 / ZOOM, Qt.Key.Key_Minus: ZOOM}
-WAYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Down: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: 1}
-OTHER_KEYS = (Qt.Key.Key_Home, Qt.Key.Key_F, Qt.Key.Key_A, Qt.Key.Key_L, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 def why_empty(model: TelemetryModel) -> str:
@@ -104,6 +97,7 @@ class PlotCard(QWidget):
         """Made by the first `redraw` with data, since it loads PyQtGraph."""
         self.tools: CardTools | None = None
         self._scenes = CardScenes(spec, model)
+        self._moves = CardMoves(model, spec.metric)
         self._drawn: object = None
         self._pending: tuple[object, Scene] | None = None
         """Key of the state on show, and its scene, while that is painted in several calls; else None."""
@@ -169,8 +163,8 @@ class PlotCard(QWidget):
         made.hovered.connect(self._on_hovered)
         made.pointed.connect(self.pointed)
         made.more_clicked.connect(self._list_runs)
-        made.view.asked.connect(self._on_asked)
-        made.view.fitted.connect(self.fit)
+        made.view.asked.connect(lambda x, y: self._moves.ask(made.shown, x, y))
+        made.view.fitted.connect(self._moves.fit)
         self._stack.addWidget(made)
         return made
 
@@ -380,108 +374,31 @@ class PlotCard(QWidget):
         every.setChecked(self._lines.is_every_line)
         menu.exec(self.picker.mapToGlobal(QPoint(0, self.picker.height())))
 
-    # -- ranges -----------------------------------------------------------------------------
-
-    def _on_asked(self, x: Range | None, y: Range | None) -> None:
-        """Show the ranges asked for, given in axis units."""
-        assert self.canvas is not None
-        shown, model = self.canvas.shown, self.model
-        x_range = model.x_range if x is None else _data(x, log=shown.log_x)
-        if x is not None and x_range and x_range[0] < 0 and model.x_axis != CLOCK:
-            x_range = (0.0, x_range[1] - x_range[0])  # counted from zero
-        y_ranges = model.y_ranges if y is None else {**model.y_ranges, self.spec.metric: _data(y, log=shown.log_y)}
-        if all(map(_is_long, filter(None, (x_range, y_ranges.get(self.spec.metric))))):
-            model.move(x_range, y_ranges)
-
     def follow_axes(self) -> None:
         """Show the chosen ranges at once by stretching what is painted, until the plot is drawn anew."""
-        if self.canvas is None or self._stack.currentWidget() is not self.canvas:
-            return
-        shown, model = self.canvas.shown, self.model
-        y = model.y_ranges.get(self.spec.metric)
-        self.canvas.set_ranges(
-            None if model.x_range is None else _places(model.x_range, log=shown.log_x),
-            None if y is None or (y[0] <= 0 and shown.log_y) else _places(y, log=shown.log_y),
-        )
-
-    def fit(self) -> None:
-        """Show everything: the x axis of all plots, and this plot's y axis, follow the data again."""
-        others = {name: kept for name, kept in self.model.y_ranges.items() if name != self.spec.metric}
-        self.model.move(None, others)
-
-    def toggle_auto(self, axis: int) -> None:
-        """Let an axis (0: x, 1: y) follow the data, or keep its present range if it does."""
-        if self.canvas is None:
-            return
-        now = self.canvas.shown
-        if axis == 0:
-            self.model.set_x_range(now.x_range if self.model.x_range is None else None)
-        else:
-            is_auto = self.spec.metric not in self.model.y_ranges
-            self.model.set_y_range(self.spec.metric, now.y_range if is_auto else None)
+        if self.canvas is not None and self._stack.currentWidget() is self.canvas:
+            self._moves.follow(self.canvas)
 
     # -- keys and the mouse on the card -----------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self.canvas is not None:
-            key = Qt.Key(event.key())
-            if key in WAYS or key in ZOOM_KEYS or (key in OTHER_KEYS and not event.modifiers() & ~_SHIFT):
-                event.accept()  # before a command of the window with the same key
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and is_taken(event):
+            event.accept()
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key, held = Qt.Key(event.key()), event.modifiers()
+        key = Qt.Key(event.key())
         if key in (Qt.Key.Key_F, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.maximise_wanted.emit()
+        elif key == Qt.Key.Key_L:
+            self._toggle_log(0 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
         elif key == Qt.Key.Key_Escape and (self.model.highlight or self.model.crosshair is not None):
             self.model.set_highlight("")
             self.model.set_crosshair(None)
         elif key == Qt.Key.Key_Escape and not self.can_move:
             self.maximise_wanted.emit()
-        elif self.canvas is None or not self._press_key(self.canvas.view, key, held):
+        elif self.canvas is None or not self._moves.press(event, self.canvas, self._lines):
             super().keyPressEvent(event)
-
-    def _press_key(self, view: View, key: Qt.Key, held: Qt.KeyboardModifier) -> bool:
-        """Move an axis, the crosshair or the highlight by a key; return False for a key without a meaning here."""
-        axis = 1 if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) else 0
-        is_shift, is_ctrl = bool(held & _SHIFT), bool(held & Qt.KeyboardModifier.ControlModifier)
-        if way := WAYS.get(key, 0):
-            if axis == 1 and is_ctrl:
-                view.ask_zoom(1, ZOOM**-way)
-            elif axis == 1 and not is_shift:
-                self._step_run(way)
-            elif is_ctrl:
-                self._step_crosshair(way)
-            else:
-                view.ask_move(axis, PAN * way)
-        elif key in ZOOM_KEYS:
-            view.ask_zoom(0, ZOOM_KEYS[key])
-        elif key == Qt.Key.Key_Home:
-            self.fit()
-        elif key == Qt.Key.Key_A:
-            self.toggle_auto(0 if is_shift else 1)
-        elif key == Qt.Key.Key_L:
-            self._toggle_log(0 if is_shift else 1)
-        else:
-            return False
-        return True
-
-    def _step_run(self, way: int) -> None:
-        """Highlight the run whose line ends above (`way` 1) or below the one highlighted."""
-        assert self.canvas is not None
-        names = sorted(self.canvas.shown.curves, key=lambda curve: curve.y[-1] if len(curve.y) else -math.inf)
-        owners = list(dict.fromkeys(curve.owner for curve in names if curve.owner))
-        if owners:
-            now = owners.index(self.model.highlight) + way if self.model.highlight in owners else 0 if way > 0 else -1
-            self.model.set_highlight(owners[now % len(owners)])
-
-    def _step_crosshair(self, way: int) -> None:
-        """Move the crosshair to the next (`way` 1) or previous record of the first run."""
-        places = self._lines.runs[0].table.column(self.model.x_axis) if self._lines.runs else np.empty(0)
-        if len(places):
-            now = self.model.crosshair
-            index = len(places) - 1 if now is None else int(places.searchsorted(now)) + way
-            self.model.set_crosshair(float(places[min(max(index, 0), len(places) - 1)]))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -515,11 +432,11 @@ class PlotCard(QWidget):
 
     def _make_tools(self) -> CardTools:
         acts = Acts(
-            self.fit,
+            self._moves.fit,
             self.maximise_wanted.emit,
             self.export_wanted.emit,
             self.menu_wanted.emit,
-            self.toggle_auto,
+            lambda axis: self.canvas and self._moves.toggle_auto(axis, self.canvas.shown),
             self._toggle_log,
         )
         made = CardTools(self, self.head, acts, self._axes)
@@ -527,14 +444,9 @@ class PlotCard(QWidget):
         return made
 
     def _axes(self) -> Axes:
-        model, view = self.model, self.canvas and self.canvas.view
-        return Axes(
-            is_auto=(model.x_range is None, self.spec.metric not in model.y_ranges),
-            is_log=(model.log_x, self.log_y),
-            can_log=(model.x_axis != CLOCK, True),
-            has_labels=self.has_axis,
-            right=int(view.sceneBoundingRect().right()) + 6 if view else self.width(),
-        )
+        right = int(self.canvas.view.sceneBoundingRect().right()) + 6 if self.canvas else self.width()
+        is_log, can_log = (self.model.log_x, self.log_y), (self.model.x_axis != CLOCK, True)
+        return Axes(self._moves.is_auto(), is_log, can_log, self.has_axis, right)
 
     def _toggle_log(self, axis: int) -> None:
         if axis == 0:
@@ -590,25 +502,6 @@ class PlotCard(QWidget):
     def to_csv(self) -> str:
         """Return every point of the plot's curves as CSV, including points that are not drawn."""
         return self._lines.to_csv()
-
-
-_SHIFT = Qt.KeyboardModifier.ShiftModifier
-
-
-def _data(ends: Range, *, log: bool) -> Range:
-    """Return a range in axis units in data units."""
-    return (10.0 ** max(ends[0], -300.0), 10.0 ** min(ends[1], 300.0)) if log else ends
-
-
-def _places(ends: Range, *, log: bool) -> Range:
-    """Return a range in data units in axis units."""
-    return (math.log10(max(ends[0], 1e-300)), math.log10(max(ends[1], 1e-300))) if log else ends
-
-
-def _is_long(ends: Range) -> bool:
-    """Return whether a range has a length that an axis can show."""
-    low, high = ends
-    return math.isfinite(high - low) and high - low > SCARCE * max(abs(low), abs(high), 1e-290)
 
 
 def _colored(words: str, color: str) -> str:
