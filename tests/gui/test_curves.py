@@ -19,6 +19,7 @@ from gui.features.curves.card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
+from gui.features.curves.saved_views import ViewHistory
 from gui.features.curves.scene import ALL
 from gui.features.curves.view import CurvesView
 from gui.kit import theme
@@ -428,6 +429,7 @@ def test_plots_are_reached_and_moved_by_keys(app: App, view) -> None:
     model.set_focus("a")
     model.set_pinned(["b"])
     until(lambda: len(shown(view)) > 6 and view.cards_in_front()[0].redraws)
+    app[ViewHistory].settle()
     assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
     card, other = view.cards_in_front()[:2]
     app.window.activateWindow()

@@ -100,7 +100,7 @@ class PlotBoard(QObject):
         choices.changed.connect(self._on_choices)
         model.moved.connect(self._on_moved)
         model.crosshair_moved.connect(lambda x: [card.show_crosshair() for card in self._seen()])
-        model.highlighted.connect(lambda run_id: [card.show_highlight() for card in self._seen()])
+        model.highlighted.connect(self._on_highlighted)
 
     def make_card(self, spec: PlotSpec, key: str | None = None, *, has_names: bool = False) -> PlotCard:
         """Return a new card that the timer redraws.
@@ -169,6 +169,11 @@ class PlotBoard(QObject):
             self._model.set_highlight(run_id)
         elif self._model.highlight and not self._unpointed.isActive():
             self._unpointed.start()
+
+    def _on_highlighted(self, run_id: str) -> None:
+        self._unpointed.stop()  # whatever has the highlight now, the pointer did not leave it
+        for card in self._seen():
+            card.show_highlight()
 
     def _on_choices(self) -> None:
         for card in self.cards.values():
