@@ -62,6 +62,9 @@ class Overlay(pg.GraphicsObject):
         painter.setFont(small_font())
         area = self._area()
         self._paint_marks(painter, area)
+        if self.scene_shown.target and area.top() <= (y := self.down(self.scene_shown.target)) <= area.bottom():
+            painter.setPen(QPen(QColor(theme.colors(self.scene_shown.theme).disabled), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(area.left(), round(y) + 0.5), QPointF(area.right(), round(y) + 0.5))
         ground = QColor(theme.colors(self.scene_shown.theme).base)
         for dots in self.scene_shown.dots if self.highlighted else ():
             if dots.owner == self.highlighted:  # above the faded ones

@@ -92,6 +92,8 @@ class Scene:
     """True if x is a time of day, in seconds since 1970."""
     is_percent: bool = False
     """True if y is a share, written in percent."""
+    target: float = 0.0
+    """Value of y at which the run in focus ends, drawn as a dotted line; 0 for none."""
 
 
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))

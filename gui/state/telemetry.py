@@ -299,6 +299,9 @@ class TelemetryModel(QObject):
             self.view_changed.emit()
 
     def set_highlight(self, run_id: str) -> None:
+        """Highlight a run in all plots, or the group that it belongs to; empty for none."""
+        of = {run.run_id: group.run_id for group in self.groups.values() for run in group.members}
+        run_id = of.get(run_id, run_id)
         if run_id != self.highlight:
             self.highlight = run_id
             self.highlighted.emit(run_id)

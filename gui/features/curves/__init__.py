@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.features.curves.dashboards import Dashboards
 from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.page import RowHighlight
 from gui.features.curves.plots import CurvesController, PlotChoices
 from gui.features.curves.reports import Reports
 from gui.features.curves.run_info import GaugesController
@@ -57,6 +58,7 @@ def feature(context: Context) -> Feature:
 
     def finish() -> None:
         context.appearance.theme_changed.connect(context[TelemetryDock].recolor)
+        RowHighlight(context[RunsDock].table, telemetry)
         history = context.add(ViewHistory(context.window, context.docks, telemetry, choices, context.session))
         define_undo(actions, history)
         define_reports(actions, reports, context.files, context[RunsDock].proxy, telemetry, context.window)

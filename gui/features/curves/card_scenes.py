@@ -12,6 +12,8 @@ from gui.features.curves.scene import RAW, REST, SMOOTH, Entry, Line, PlotLines,
 from gui.kit import theme
 from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, value_text
 from gui.state.metric_series import CLOCK, Array
+from gui.state.run_history import RunTelemetry
+from gui.state.seed_groups import flat
 from gui.state.telemetry import TelemetryModel
 
 RAW_ALPHA, REST_ALPHA, BAND_ALPHA = 0.32, 0.7, 0.16
@@ -67,7 +69,15 @@ class CardScenes:
             bands=bands,
             by_clock=model.x_axis == CLOCK,
             is_percent=self.spec.is_fixed,
+            target=self._target(runs[0]),
         )
+
+    def _target(self, run: Entry) -> float:
+        """Return the success rate at which a run is to end, for the plot with validations; else 0."""
+        meta = run.meta if isinstance(run, RunTelemetry) else run.members[0].meta
+        found = flat(meta.config).items() if self.spec.evals and meta is not None else ()
+        told = next((value for name, value in found if name.rpartition(".")[2] == "target_success"), "")
+        return float(told) if told.replace(".", "", 1).isdecimal() else 0.0
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """Return the x range chosen by the user, else the range of all records plus room for new ones."""

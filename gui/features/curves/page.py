@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QPoint, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSlider,
+    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from gui.features.curves.card import PlotCard
 from gui.features.curves.plots import PlotChoices, PlotSpec
+from gui.features.runs.model import RUN_ROLE
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.icons import icon
@@ -179,6 +181,26 @@ class PlotBoard(QObject):
         for card in self.cards.values():
             metric = card.spec.metric
             card.show_choices(self._choices.line(metric), is_log=self._choices.is_log(metric))
+
+
+class RowHighlight(QObject):
+    """Highlights the curves of the run whose row of a table is under the pointer."""
+
+    def __init__(self, table: QTableView, model: TelemetryModel) -> None:
+        super().__init__(table)
+        self._model = model
+        table.setMouseTracking(True)
+        table.entered.connect(self._on_entered)
+        table.viewport().installEventFilter(self)
+
+    def _on_entered(self, index: QModelIndex) -> None:
+        run_id = index.data(RUN_ROLE).run_id
+        self._model.set_highlight(run_id if run_id in self._model.shown() else "")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self._model.set_highlight("")
+        return False
 
 
 class CurvePage(QScrollArea):
