@@ -177,11 +177,11 @@ def short_number(value: float) -> str:
 
 
 def tick_text(value: float, *, is_percent: bool = False) -> str:
-    """Return the label of a tick without trailing zeros: 0.4, 60k, 1.2M, 25 %."""
+    """Return the label of a tick without trailing zeros: 0.4, 5k, 1.2M, 25 %."""
     if is_percent:
         return f"{100 * value:.4g} %"
     for size, unit in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= 10 * size or (unit == "M" and abs(value) >= size):
+        if abs(value) >= size:
             return f"{value / size:.4g}{unit}"
     return f"{value:.4g}"
 
