@@ -164,8 +164,6 @@ class Plot(pg.PlotItem):
         self.bottom.setStyle(tickLength=0, tickTextOffset=6, autoExpandTextSpace=False, hideOverlappingLabels=False)
         self._grid: Any = self.layout  # a method elsewhere in Qt
         self._grid.setSpacing(0)
-        for axis in (self.left, self.bottom):
-            axis.setCacheMode(axis.CacheMode.DeviceCoordinateCache)
         self.set_margins(margins, has_ticks=True)
 
     def set_margins(self, margins: Margins, *, has_ticks: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Container
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, Signal
@@ -63,6 +64,13 @@ HEAD, ROOM_BELOW, TICK_ROOM, MOST_ROWS = 24, 28, 34, 4
 """Pixels of the header, around the view, and at least between two ticks of y, of which there are so many steps."""
 NAME_WIDTHS = {640: 164, 560: 136, 380: 120}
 """Pixels for names beside the plot, by the least width of the card; a narrower one has its values in the header."""
+
+
+def load_plots() -> ModuleType:
+    """Return the module of plots; the first call imports PyQtGraph."""
+    from gui.kit import plot_canvas
+
+    return plot_canvas
 
 
 def why_empty(model: TelemetryModel) -> str:
@@ -157,9 +165,7 @@ class PlotCard(QWidget):
         self.picker.setVisible(len(self.spec.lines) > 1)
 
     def _make_canvas(self) -> PlotCanvas:
-        from gui.kit.plot_canvas import PlotCanvas
-
-        made = PlotCanvas()
+        made = load_plots().PlotCanvas()
         made.hovered.connect(self._on_hovered)
         made.pointed.connect(self.pointed)
         made.more_clicked.connect(self._list_runs)
@@ -257,14 +263,12 @@ class PlotCard(QWidget):
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:
         """Return the plot of a new card, which is in no window, for a file in this theme; None without data."""
-        from gui.kit.plot_canvas import FilePlot
-
         self.resize(width, height)
         self._scenes.theme = theme_name
         if not (runs := self._lines.find_runs()):
             return None
         self._shown_range = self._scenes.x_range(runs)
-        made = FilePlot(self.names_width(), width, height - HEAD)
+        made = load_plots().FilePlot(self.names_width(), width, height - HEAD)
         scene = self.scene(width, height - HEAD)
         assert scene is not None
         made.show_scene(scene)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib
-import threading
 import time
 from collections.abc import Callable
 
@@ -26,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.features.curves.card import PlotCard
+from gui.features.curves.card import PlotCard, load_plots
 from gui.features.curves.plots import PlotChoices, PlotSpec
 from gui.features.runs.model import RUN_ROLE
 from gui.kit import theme
@@ -56,24 +54,10 @@ NARROW_ROW = 380
 
 
 @functools.lru_cache(maxsize=1)
-def _loading() -> threading.Thread:
-    """Return the thread that imports PyQtGraph, begun by the first call: it takes 0.2 s."""
-    made = threading.Thread(target=importlib.import_module, args=("gui.kit.plot_canvas",), daemon=True)
-    made.start()
-    return made
-
-
-@functools.lru_cache(maxsize=1)
-def _freeze() -> None:
+def load_once() -> None:
+    """Import PyQtGraph, which takes 0.15 s; not in a thread, where PySide6 crashes."""
+    load_plots()
     gc.freeze()  # as at the start of the app: scanning PyQtGraph again and again would stall the window
-
-
-def are_plots_loaded() -> bool:
-    """Return whether PyQtGraph is imported, which begins with the first call."""
-    if _loading().is_alive():
-        return False
-    _freeze()
-    return True
 
 
 class PlotBoard(QObject):
@@ -141,9 +125,8 @@ class PlotBoard(QObject):
             self._timer.setInterval(BUSY_MS)
             return
         cards = self._seen()
-        if cards and not are_plots_loaded():
-            self._timer.setInterval(BUSY_MS)
-            return
+        if cards:
+            load_once()
         deadline = time.perf_counter() + BUDGET_S
         is_done = True
         for offset in range(len(cards)):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QPalette, QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -169,7 +169,6 @@ class CurvesView(QWidget):
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(body)
-        self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Base)
         return self._scroll
 
     def _large_page(self) -> QWidget:
