@@ -11,17 +11,17 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainterPath
 
 from gui.kit import theme
-from gui.kit.plot_shapes import Scene, tick_text, ticks, x_ticks
+from gui.kit.plot_shapes import Scene, tick_rows, tick_text, ticks, x_ticks
 
 pg.setConfigOptions(antialias=True)
 LINE, BOLD, THIN = 1.5, 2.5, 1.0
 """Widths in pixels: of a smoothed curve, of that under the pointer, of raw curves and of every hairline."""
-FADED, FADED_NAME, RAW_ALPHA, BAND_ALPHA = 0.36, 0.72, 0.32, 0.16
-"""Opacity of lines and names beside one under the pointer; of raw curves; of bands."""
+FADED, FADED_NAME, BOX_ALPHA = 0.36, 0.72, 0.16
+"""Opacity of lines and names beside one under the pointer, and of the zoom box."""
 OVER = 4
 """Pixels above and below the view in which curves are still painted: half of a dot or of a bold line."""
-MOST_ROWS, ROW, COLUMN = 4, 34, 80
-"""Most steps between ticks of a y axis; least pixels between two ticks of a y axis and of an x axis."""
+COLUMN = 80
+"""Least pixels between two ticks of an x axis."""
 ZOOM_STEP = 1.25
 LEAST_BOX = 8
 """Least extent in pixels in which a dragged box zooms an axis."""
@@ -183,14 +183,14 @@ class Plot(pg.PlotItem):
         self.left.setTickPen(pg.mkPen(colors.border, width=ratio))
         self.bottom.setPen(pg.mkPen(colors.ctl, width=ratio))
         soft = QColor(colors.accent)
-        soft.setAlphaF(BAND_ALPHA)
+        soft.setAlphaF(BOX_ALPHA)
         self.view.rbScaleBox.setPen(pg.mkPen(colors.accent, width=ratio))
         self.view.rbScaleBox.setBrush(soft)
 
     def set_ranges(self, scene: Scene, x: Range, y: Range) -> None:
         """Show these ranges, in axis units, with round ticks."""
         self.view.setRange(xRange=x, yRange=y, padding=0)
-        rows = min(MOST_ROWS, max(2, int(self.view.height() // ROW)))
+        rows = tick_rows(self.view.height())
         columns = max(2, int(self.view.width() // COLUMN))
         left, bottom = _data(x, log=scene.log_x), _data(y, log=scene.log_y)
         places = [(place, tick_text(place, is_percent=scene.is_percent))

@@ -20,7 +20,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF, QTransform
 
 from gui.kit import theme
 from gui.kit.painting import guarded_item
-from gui.kit.plot_look import FADED, LINE, OVER
+from gui.kit.plot_look import LINE, OVER
 from gui.kit.plot_shapes import Array, Band, Curve, Dots, Scene, to_axis
 
 DOT, RING = 3.5, 1.5
@@ -213,9 +213,6 @@ class Line(pg.PlotCurveItem):
         points = on_axes(curve, scene)
         self._curve = curve
         self.setData(points[:, 0], points[:, 1], pen=pg.mkPen(curve.color, width=curve.width + LINE))
-
-    def fade(self, *, is_faded: bool) -> None:
-        self.setOpacity(FADED if is_faded else 1.0)
 
     @guarded_item
     def paint(self, painter: QPainter, *_: Any) -> None:

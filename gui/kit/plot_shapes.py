@@ -96,6 +96,8 @@ class Scene:
     """Value of y at which the run in focus ends, drawn as a dotted line; 0 for none."""
 
 
+MOST_ROWS, ROW = 4, 34
+"""Most steps between ticks of a y axis, and least pixels of one."""
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
 
 
@@ -139,6 +141,11 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
         if len(found) >= 2:  # a single number shows no scale
             break
     return found
+
+
+def tick_rows(height: float) -> int:
+    """Return how many steps between ticks a y axis of this many pixels has."""
+    return min(MOST_ROWS, max(2, int(height // ROW)))
 
 
 def rounded(low: float, high: float, most: int) -> tuple[float, float]:

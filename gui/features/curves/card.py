@@ -46,7 +46,7 @@ from gui.kit import theme
 from gui.kit.labels import ElidedLabel, icon_button, label
 from gui.kit.object_names import PLOT_PREFIX
 from gui.kit.painting import PLACEHOLDER, guarded
-from gui.kit.plot_shapes import Scene, value_text
+from gui.kit.plot_shapes import Scene, tick_rows, value_text
 from gui.kit.words import tr
 from gui.state.metric_series import CLOCK
 from gui.state.telemetry import TelemetryModel
@@ -60,9 +60,9 @@ UNMEASURED = "No run on show measures this"
 NEAR_ALERT = 0.01
 """Distance from the crosshair, as a share of the x axis, within which an alert is named."""
 PLOT_MIME = "application/x-dmglab-plot"
-HEAD, ROOM_BELOW, TICK_ROOM, MOST_ROWS = 24, 28, 34, 4
-"""Pixels of the header, around the view, and at least between two ticks of y, of which there are so many steps."""
-NAME_WIDTHS = {640: 164, 560: 136, 380: 120}
+HEAD, ROOM_BELOW = 24, 28
+"""Pixels of the header, and around the view below it."""
+NAME_WIDTHS = {600: 164, 520: 144, 380: 120}
 """Pixels for names beside the plot, by the least width of the card; a narrower one has its values in the header."""
 
 
@@ -258,7 +258,7 @@ class PlotCard(QWidget):
         columns = max(64, width - 60 - self.names_width())
         if not self._lines.compute(runs, *x_range, columns, deadline):
             return None
-        rows = min(MOST_ROWS, max(2, (height - ROOM_BELOW) // TICK_ROOM))
+        rows = tick_rows(height - ROOM_BELOW)
         return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y)
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:

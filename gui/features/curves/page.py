@@ -77,6 +77,8 @@ class PlotBoard(QObject):
         self._actions, self._page = actions, parent
         self.cards: dict[str, PlotCard] = {}
         self._turn = 0
+        self._is_moved = False
+        """True from a move of an axis until the first plot is drawn anew."""
         self._theme = theme.current()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.tick)
@@ -129,15 +131,18 @@ class PlotBoard(QObject):
             load_once()
         deadline = time.perf_counter() + BUDGET_S
         is_done = True
-        for offset in range(len(cards)):
-            card = cards[(self._turn + offset) % len(cards)]
+        turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]
+        if self._is_moved:  # what the user looks at comes first, once: a run that grows would keep others from it
+            turns.sort(key=lambda card: not card.underMouse())
+        for card in turns:
             if card.is_stale():
                 try:
                     is_done = card.redraw(deadline)
                 except Exception as error:  # else no other plot would get its turn again
                     tell_once(card, error)
                     card.give_up()
-                self._turn += offset + is_done
+                self._turn = cards.index(card) + is_done
+                self._is_moved = self._is_moved and not is_done
                 break
         turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))
         self._timer.setInterval(turn_ms if is_done else BUSY_MS)
@@ -146,6 +151,7 @@ class PlotBoard(QObject):
         """Stretch what is painted; it is drawn anew once the wheel or the drag rests."""
         for card in self._seen():
             card.follow_axes()
+        self._is_moved = True
         self._timer.start(REST_MS)
 
     def _on_pointed(self, run_id: str) -> None:

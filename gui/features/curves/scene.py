@@ -239,8 +239,6 @@ class PlotLines:
 
         Return None beyond the run's last and before its first measurement.
         """
-        if isinstance(run, SeedGroup) and x is not None and not self._reaches(run, metric, x):
-            return None
         model = self.model
         places, values = run.curve(metric, model.x_axis, model.smoothing, model.smoothing_kind)
         if not len(values):
@@ -248,10 +246,6 @@ class PlotLines:
         if x is None:
             return float(values[-1])
         return float(np.interp(x, places, values)) if places[0] <= x <= places[-1] else None
-
-    def _reaches(self, group: SeedGroup, metric: str, x: float) -> bool:
-        places, _ = group.curve(metric, self.model.x_axis)
-        return bool(len(places)) and x <= places[-1]
 
     def nearest_record(self, x: float) -> float:
         """Return the place of the record of the first run that is nearest to x; x itself beyond the run's end."""
