@@ -46,10 +46,10 @@ MENUS: dict[str, Entries] = {
         "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "plotLogX", "",
         "smoothDecaying", "smoothRunning", "smoothGaussian", "",
-        "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "",
+        "plotFit", "plotMaximise", "plotPin", "plotLog", "plotHide", "",
+        "plotPng", "plotSvg", "plotCsv", "plotCopy", "curvesCsv", "writeReport", "writeReportPdf", "",
         "savedViews", "resetPlots",
     ),
     "&Play": (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
@@ -43,6 +43,10 @@ def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
     assert app[TelemetryModel].focus == "run-aaaa"
     assert app[TelemetryModel].pinned == ["run-bbbb"]
     assert app[TelemetryModel].slots == {"run-aaaa": 0, "run-bbbb": 1}
+    dock.table.entered.emit(index)
+    assert app[TelemetryModel].highlight == "run-bbbb", "its curves, while the pointer is at its row"
+    QApplication.sendEvent(dock.table.viewport(), QEvent(QEvent.Type.Leave))
+    assert app[TelemetryModel].highlight == ""
     app.actions["hideOthers"].trigger()
     assert app[TelemetryModel].pinned == []
     app.actions["showListed"].trigger()

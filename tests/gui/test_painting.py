@@ -18,7 +18,7 @@ from gui.features.curves.dock import TelemetryDock
 from gui.features.log.dock import LogDock
 from gui.features.roll.piano_roll import PianoRoll
 from gui.kit.painting import PLACEHOLDER, guarded, guarded_item
-from gui.kit.plot_canvas import PlotCanvas
+from gui.kit.plot_overlay import Overlay
 from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import find, foreign_record, until
 
@@ -135,11 +135,11 @@ def test_an_item_that_fails_leaves_its_neighbours_alone(
 
 
 def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: PlotCanvas, painter: QPainter) -> None:
+    def fail(self: Overlay, *place: object) -> None:
         raise ZeroDivisionError("no room")
 
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error))
-    monkeypatch.setattr(PlotCanvas, "_paint_marks", fail)
+    monkeypatch.setattr(Overlay, "_paint_marks", fail)
     telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):

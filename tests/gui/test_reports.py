@@ -9,7 +9,10 @@ import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFileDialog
 
 from gui.app import App
@@ -17,6 +20,8 @@ from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.reports import html_of
 from gui.features.runs.controller import RunsController
 from gui.features.runs.model import RunList
+from gui.kit.plot_picture import clipped
+from gui.kit.plot_shapes import Curve
 from gui.state.notices import Notices
 from gui.state.run_notes import Note
 from gui.state.session import Navigation, Place
@@ -79,6 +84,25 @@ def test_a_report_has_runs_tables_notes_and_the_plots_on_the_page(
     assert ">learned</span>" in text
     assert "<i>" not in text, "a note is Markdown, not HTML"
     assert "http" not in text.replace("http://www.w3.org", ""), "it needs nothing from elsewhere"
+
+
+def test_a_report_by_a_name_of_pdf_is_one_with_a_page_for_tables_and_more_for_plots(
+    two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.pdf"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *asked: (str(path), ""))
+    two.actions["writeReportPdf"].trigger()
+    until(path.is_file)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert content.count(b"/Type /Page\n") >= 2 < len(content) // 10_000
+
+
+def test_a_curve_in_a_file_ends_at_the_edges_of_its_plot() -> None:
+    curve = Curve(("r",), np.empty(0), np.empty(0), QColor("red"))
+    points = np.array([[0.0, 5.0], [10.0, 5.0], [10.0, 25.0], [12.0, 25.0], [12.0, 5.0], [30.0, 5.0]])
+    pieces = clipped(curve, points, QRectF(5, 0, 20, 10))
+    assert [piece.tolist() for piece in pieces] == [[[5, 5], [10, 5], [10, 10]], [[12, 10], [12, 5], [25, 5]]]
 
 
 def test_every_record_and_every_run_go_into_tables(two: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -387,25 +387,16 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> N
     assert (training.run_id, model.focus) == (first, first)
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
     app[RunsController].show(second)
-    words = f"Waits for {model.label(first)}"
+    words = app[RunsController].waiting_for(app.bridge.service.runs[second])
+    assert words.startswith("Waits for ")
     until(lambda: curves._empty.isVisible())
     assert curves._empty.text() == words
     plot = app[TelemetryDock].cards["reward_mean"]
     plot.redraw()
     assert plot._empty.text() == words
     app.bridge.spawn(app.bridge.service.stop(second))
-    until(lambda: curves._empty.text() == "It ended before its first update")
+    until(lambda: curves._empty.text() == "No update before it was stopped")
     assert not app.window.banners.banners, "it waits no more"
-
-
-def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:
-    app = make_app(updates=1000, interval_s=60.0)
-    start(app)
-    app[Navigation].show(Place.CURVES)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
-    click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state.is_end)
-    until(lambda: app[CurvesView]._empty.text() == "It ended before its first update")
 
 
 def test_a_double_click_on_resume_resumes_once(make_app) -> None:

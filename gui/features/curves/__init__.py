@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.features.curves.dashboards import Dashboards
 from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.page import RowHighlight
 from gui.features.curves.plots import CurvesController, PlotChoices
 from gui.features.curves.reports import Reports
 from gui.features.curves.run_info import GaugesController
@@ -24,7 +25,7 @@ from gui.kit.dialogs import ask_file, ask_folder, ask_new_file
 from gui.kit.words import tr
 from gui.state.compiling import Compiling
 from gui.state.context import Context, DockSpec, Feature, TabSpec
-from gui.state.metric_series import KINDS
+from gui.state.metric_series import CLOCK, KINDS
 from gui.state.new_files import NewFiles
 from gui.state.run_notes import RunNotes
 from gui.state.seed_groups import DEVIATION, RANGE, SPREADS
@@ -57,6 +58,7 @@ def feature(context: Context) -> Feature:
 
     def finish() -> None:
         context.appearance.theme_changed.connect(context[TelemetryDock].recolor)
+        RowHighlight(context[RunsDock].table, telemetry)
         history = context.add(ViewHistory(context.window, context.docks, telemetry, choices, context.session))
         define_undo(actions, history)
         define_reports(actions, reports, context.files, context[RunsDock].proxy, telemetry, context.window)
@@ -92,9 +94,9 @@ def define_curves(
 
     add(
         "followCurves",
-        tr("Follow new data"),
+        tr("Fit all plots"),
         curves.follow,
-        short=tr("Follow"),
+        short=tr("Fit all"),
         tip=tr("Show everything and follow new data"),
         refusal=curves.follow_refusal,
         follows=(telemetry.view_changed,),
@@ -103,7 +105,7 @@ def define_curves(
         "plotMaximise",
         lambda: tr("Show all plots") if choices.is_maximised else tr("Maximise the plot"),
         curves.toggle_maximised,
-        tip=tr("A double-click on a plot does this too"),
+        tip=tr("F does this in a plot, and so does a double click on its title"),
         refusal=curves.refusal,
         follows=spoken,
     )
@@ -121,6 +123,31 @@ def define_curves(
         curves.toggle_log,
         refusal=curves.refusal,
         is_on=lambda: choices.is_log(choices.current),
+        follows=spoken,
+    )
+    add(
+        "plotLogX",
+        tr("Logarithmic x axis"),
+        curves.toggle_log_x,
+        tip=tr("Of all plots"),
+        refusal=lambda: tr("The time of day has no logarithm") if telemetry.x_axis == CLOCK else "",
+        is_on=lambda: telemetry.log_x,
+        follows=(telemetry.view_changed,),
+    )
+    add(
+        "plotFit",
+        tr("Fit the plot"),
+        curves.fit,
+        tip=tr("Home or a double click does this in a plot"),
+        refusal=curves.refusal,
+        follows=spoken,
+    )
+    add(
+        "plotCopy",
+        tr("Copy the plot"),
+        curves.copy,
+        tip=tr("A picture of it, to the clipboard"),
+        refusal=curves.refusal,
         follows=spoken,
     )
     add(
@@ -222,6 +249,14 @@ def define_reports(
         tr("Write a report of the curves..."),
         lambda: ask_new_file(window, tr("Write a report"), "report.html", reports.write_report),
         tip=tr("One HTML file: the runs on show, what differs, what came of it, notes, plots"),
+        refusal=reports.refusal,
+        follows=follows,
+    )
+    add(
+        "writeReportPdf",
+        tr("Write a report of the curves as PDF..."),
+        lambda: ask_new_file(window, tr("Write a report"), "report.pdf", reports.write_report),
+        tip=tr("The same on pages of A4, in light colours"),
         refusal=reports.refusal,
         follows=follows,
     )

@@ -127,20 +127,22 @@ class ViewHistory(QObject):
         view, plots = self._telemetry, self._plots
         return (
             bytes(self._window.saveState(LAYOUT_VERSION).data()),
-            (view.x_axis, view.smoothing, view.x_range, view.spread, view.trims_outliers, view.smoothing_kind),
+            (view.x_axis, view.smoothing, view.spread, view.trims_outliers, view.smoothing_kind),
+            (view.log_x, view.x_range, view.y_ranges),
             tuple(view.pinned),
             plots.state(),
         )
 
     def _put(self, wanted: Snapshot) -> None:
         """Restore a recorded view: dock layout, axes and smoothing, pinned runs, plots."""
-        layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
+        layout, (x_axis, smoothing, spread, trims, kind), (log_x, x_range, y_ranges), pinned, plots = wanted
         if layout != self._now[0]:
             self._window.restoreState(layout, LAYOUT_VERSION)
         view = self._telemetry
         view.set_x_axis(x_axis)
         view.set_smoothing(smoothing)
-        view.set_x_range(x_range)
+        view.set_log_x(log_x)
+        view.move(x_range, y_ranges)
         view.set_spread(spread)
         view.set_trims_outliers(trims)
         view.set_smoothing_kind(kind)
@@ -161,6 +163,7 @@ class View(TypedDict, total=False):
     kind: str
     spread: str
     outliers: bool
+    log_x: bool
     focus: str
     pinned: list[str]
     filter: str
@@ -233,6 +236,7 @@ class ViewsController(QObject):
                 "kind": model.smoothing_kind,
                 "spread": model.spread,
                 "outliers": model.trims_outliers,
+                "log_x": model.log_x,
                 "focus": model.focus,
                 "pinned": model.pinned,
                 "filter": self.filter_text(),
@@ -252,6 +256,7 @@ class ViewsController(QObject):
         if view.get("spread") in SPREADS:
             model.set_spread(view["spread"])
         model.set_trims_outliers(bool(view.get("outliers")))
+        model.set_log_x(bool(view.get("log_x")))
         self._plots.put_state(_plots(view.get("plots")))
         self.set_filter(str(view.get("filter", "")))
         self.set_plot_filter(str(view.get("plot_filter", "")))

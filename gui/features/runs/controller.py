@@ -472,7 +472,11 @@ class RunsController(QObject):
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
         self._telemetry.tell_wait(
             run.run_id,
-            tr("It ended before its first update")
+            (
+                tr("No update before it was stopped")
+                if run.state is RunState.STOPPED
+                else tr("No update before it ended")
+            )
             if is_there
             else tr("It is archived: restore it to see its curves")
             if is_archived(run)
