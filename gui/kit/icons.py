@@ -160,9 +160,21 @@ def _bell(painter: QPainter, color: QColor) -> None:
     painter.drawLine(QPointF(6.5, 13.5), QPointF(9.5, 13.5))
 
 
+def _dock(painter: QPainter, color: QColor) -> None:
+    painter.setPen(QPen(color, 1.3))
+    painter.drawRoundedRect(QRectF(2, 3, 12, 10), 1.5, 1.5)
+    painter.drawLine(QPointF(6.5, 3), QPointF(6.5, 13))
+
+
+def _mark(painter: QPainter, color: QColor) -> None:
+    painter.setPen(QPen(color, 1.4))
+    painter.drawPath(_polygon((4.5, 2.5), (11.5, 2.5), (11.5, 13.5), (8, 10.5), (4.5, 13.5)))
+
+
 _SHAPES = {
     "play": _play, "pause": _pause, "stop": _stop, "step": _step, "back": _back,
     "record": _record, "restart": _restart, "close": _close, "right": _right, "down": _down,
     "copy": _copy, "bell": _bell, "folder": _folder, "more": _more,
     "undo": _undo, "redo": _redo, "plus": _plus, "minus": _minus,
+    "dock": _dock, "mark": _mark,
 }  # fmt: skip

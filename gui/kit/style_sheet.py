@@ -170,8 +170,6 @@ QTabBar QToolButton { padding: 0; min-height: 0; border-radius: 0; }
 QTabBar::tab:hover { color: palette(text); }
 QTabBar::tab:selected { color: palette(text); border-bottom: 2px solid palette(link); }
 QTabBar::tab:focus { color: palette(link); }
-QMainWindow > QTabBar::tab { border-bottom: none; border-top: 2px solid transparent; }
-QMainWindow > QTabBar::tab:selected { border-bottom: none; border-top: 2px solid palette(link); }
 
 QTableView, QListView, QTreeView {
   background: palette(base); border: none; gridline-color: transparent; outline: none;

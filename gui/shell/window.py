@@ -8,22 +8,33 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenuBar,
+    QTabBar,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.dialogs import ask_about_running
 from gui.kit.settings import Settings
 from gui.kit.words import tr
+from gui.shell.dock_tabs import DockTabs
 from gui.shell.layout import Layout
 from gui.shell.notices import BannerArea, NoticesButton
 from gui.shell.shutdown import Shutdown
 from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
+from gui.state.situation import Situation, Situations
 
 MOST_STOPS = 200
 """Most presses of Tab that are tried until a visible widget gets the focus."""
-DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
 
 
@@ -71,10 +82,30 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setObjectName(names.MAIN_WINDOW)
         self.setWindowTitle("DMG Lab")
-        self.resize(*DEFAULT_SIZE)
         self.setMinimumSize(*LEAST_SIZE)
+        self._menus = QMenuBar()
+        self._top = QWidget()
+        column = QVBoxLayout(self._top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._menu_row = QHBoxLayout()
+        self._menu_row.setSpacing(0)
+        self._menu_row.addWidget(self._menus, 1)
+        column.addLayout(self._menu_row)
+        self.setMenuWidget(self._top)
+
+    def menuBar(self) -> QMenuBar:
+        """Return the menu bar, which shares its row with the mode switch before the first run."""
+        return self._menus
 
     # -- placing ----------------------------------------------------------------------------
+
+    def place_bars(self, bars: Iterable[QWidget], corner: QWidget) -> None:
+        """Put fixed bars below the menu bar, over the whole width, and `corner` at the right end of the menu bar."""
+        self._menu_row.addWidget(corner)
+        self._bars = list(bars)
+        for bar in self._bars:
+            self._top.layout().addWidget(bar)
 
     def place_center(self, views: Mapping[Place, QWidget], navigation: Navigation) -> None:
         self.center = QTabWidget()
@@ -90,10 +121,23 @@ class MainWindow(QMainWindow):
         self.center.currentChanged.connect(lambda index: navigation.note_place(places[index]))
 
     def place_docks(
-        self, docks: Iterable[QDockWidget], session: Session, navigation: Navigation, settings: Settings
+        self,
+        docks: Iterable[QDockWidget],
+        session: Session,
+        navigation: Navigation,
+        situations: Situations,
+        settings: Settings,
     ) -> None:
-        self.layouts = Layout(self, docks, session, settings)
+        self._situations = situations
+        self.layouts = Layout(self, docks, session, situations, settings)
+        self._dock_tabs = DockTabs(self, self.layouts)
         navigation.dock_wanted.connect(self.layouts.raise_dock)
+        situations.changed.connect(self._on_situation)
+        self._on_situation()
+
+    def _on_situation(self) -> None:
+        """Hide the tabs while nothing but the welcome card is on show."""
+        self.center.tabBar().setHidden(self._situations.now is Situation.FIRST)
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
         """Put the banner area and the bell button into the status bar."""

@@ -19,6 +19,7 @@ from gui.state.session import Place
 
 def feature(context: Context) -> Feature:
     playing = context.add(PlayController(context.bridge, context.session, context.navigation, context.log))
+    playing.changed.connect(context.situations.renew)
     slots = context.add(SlotsController(context.bridge, playing, context.notices, context.palette))
     sound = context.add(SoundController(playing, context.settings))
     saliency = context.add(SaliencyController(playing))

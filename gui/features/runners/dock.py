@@ -141,6 +141,7 @@ class AgentDock(Dock):
         self._playing = playing
         body = QWidget()
         column = QVBoxLayout(body)
+        self._column = column
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(8)
         column.addWidget(self._mode_switch(actions))
@@ -188,7 +189,7 @@ class AgentDock(Dock):
         return self.operations
 
     def _catalogs(self) -> QGridLayout:
-        grid = QGridLayout()
+        self._grid = grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
@@ -234,6 +235,12 @@ class AgentDock(Dock):
         self._session.set_task(tasks[0])
         self._draft.set_text("task", SEPARATOR.join(tasks))
         self._refresh()
+
+    def take_choices(self) -> None:
+        """Take the mode, task and operation switches back from the bar that shows them while this dock is hidden."""
+        self._column.insertWidget(0, self.modes)
+        self._grid.addWidget(self.tasks, 0, 1)
+        self._column.insertWidget(self._column.indexOf(self._legend), self.operations)
 
     def _keys(self) -> QWidget:
         """Return a line of text with the keys for the joypad."""

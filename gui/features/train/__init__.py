@@ -20,13 +20,13 @@ def feature(context: Context) -> Feature:
     training = context.add(TrainingController(context.bridge, context.session, context.navigation, context.settings))
     ahead = context.add(StartAhead(context.bridge, context.session, training, context.settings))
     compiling = context.add(Compiling(context.bridge, context.telemetry))
-    status = context.add(RunStatus(training, context.telemetry))
+    context.add(RunStatus(training, context.telemetry))
     context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
     define_training(context.actions, training, context.session)
     define_welcome(context.actions, context.navigation)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, status, context.actions)
+        return TrainingDock(context.session, training, context.actions)
 
     def make_wall() -> EnvWall:
         return EnvWall(context.bridge, training, compiling, context.palette)

@@ -1,20 +1,16 @@
-"""Training dock: preset, form, preflight checks, command, consent, start, pause, stop."""
+"""Training dock: preset, form, preflight checks, command, consent, start."""
 
 from __future__ import annotations
 
-import time
-
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
-    QApplication,
     QCheckBox,
     QComboBox,
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -23,7 +19,6 @@ from PySide6.QtWidgets import (
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import TrainingController
 from gui.features.train.form import ConfigForm
-from gui.features.train.status import RunStatus
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
@@ -31,10 +26,8 @@ from gui.kit.containers import Dock, Section
 from gui.kit.labels import ElidedLabel, icon_button, label, rule
 from gui.kit.words import tr
 from gui.state.config_fields import guest_line, train_line
-from gui.state.run_words import Badge
 from gui.state.session import Operation, Session
 from trainer_core.lab.presets import PRESETS
-from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 ROOMY = 680
@@ -42,31 +35,11 @@ ROOMY = 680
 MIN_WIDTH = 288
 NARROW = 26
 """Width in pixels of a button in the heading of the command."""
-_WHILE = {
-    "pause": names.PAUSE_TRAINING_BUTTON,
-    "stop": names.STOP_TRAINING_BUTTON,
-    "checkpoint": "saveCheckpointButton",
-}
-_AFTER = {
-    "watchRun": "watchRunButton",
-    "resumeRun": "resumeRunButton",
-    "showError": "showErrorButton",
-    "openRunFolder": "openRunFolderButton",
-}
-"""Commands of the status panel while a run is active and after it, with their buttons' objectNames."""
-
-
-def elapsed_text(seconds: float) -> str:
-    whole = int(max(0.0, seconds))
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 class TrainingDock(Dock):
-    def __init__(
-        self, session: Session, training: TrainingController, status: RunStatus, actions: ActionRegistry
-    ) -> None:
+    def __init__(self, session: Session, training: TrainingController, actions: ActionRegistry) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
-        self._status = status
         self._session, self._training, self._actions = session, training, actions
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
@@ -76,16 +49,10 @@ class TrainingDock(Dock):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._pages, 1)
-        column.addWidget(rule())
-        column.addWidget(self._status_panel())
         self.setWidget(body)
-        self._clock = QTimer(self, interval=500)
-        self._clock.timeout.connect(self._on_tick)
-        self._clock.start()
         training.checks_changed.connect(self._on_checks)
         training.plan_changed.connect(self._on_plan)
         training.ready_changed.connect(self._on_ready)
-        training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
         training.draft.runner_changed.connect(self._on_runner)
@@ -96,7 +63,6 @@ class TrainingDock(Dock):
         self._on_checks()
         self._on_plan()
         self._on_ready()
-        self._on_badge()
 
     def place_trained(self, page: QWidget) -> None:
         """Add the page *Use trained*, shown while the user has chosen that operation."""
@@ -218,49 +184,6 @@ class TrainingDock(Dock):
         row.addWidget(action_button(start, names.START_TRAINING_BUTTON, primary=True), 1)
         return row
 
-    def _status_panel(self) -> QWidget:
-        panel = QWidget()
-        column = QVBoxLayout(panel)
-        column.setContentsMargins(12, 4, 12, 8)
-        column.setSpacing(4)
-        head = QHBoxLayout()
-        self.badge = Badge()
-        self.badge.setObjectName(names.STATUS_BADGE)
-        head.addWidget(self.badge)
-        head.addStretch(1)
-        self.elapsed = label("00:00:00")
-        self.elapsed.setObjectName(names.ELAPSED_LABEL)
-        head.addWidget(self.elapsed)
-        column.addLayout(head)
-        self.detail = ElidedLabel("", "muted")
-        told = QHBoxLayout()
-        told.addWidget(self.detail, 1)
-        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
-        column.addLayout(told)
-        self._verbs = QStackedWidget()
-        self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        for verbs in (_WHILE, _AFTER):
-            page = QWidget()
-            row = QHBoxLayout(page)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(4)
-            for action_id, name in verbs.items():
-                verb = action_button(self._actions[action_id], name)
-                verb.setProperty("narrow", True)  # four of them have to fit, in any language
-                row.addWidget(verb, 1)
-            self._verbs.addWidget(page)
-        self._verbs.currentChanged.connect(self._on_other_verbs)
-        column.addWidget(self._verbs)
-        return panel
-
-    def _on_other_verbs(self, _: int) -> None:
-        """Ignore clicks for the length of a double click after the buttons under the pointer were replaced."""
-        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        self._verbs.setAttribute(deaf)
-        QTimer.singleShot(
-            QApplication.doubleClickInterval(), self._verbs, lambda: self._verbs.setAttribute(deaf, False)
-        )
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         roomy = self.height() >= ROOMY
@@ -326,46 +249,6 @@ class TrainingDock(Dock):
         self.reason.setVisible(bool(reason))
         self.consent.setChecked(self._training.consent)
         self.consent.setEnabled(self._training.plan is not None)
-
-    def _on_badge(self) -> None:
-        training, state = self._training, self._training.state
-        self._show_state()
-        ended = training.record is not None and state.is_end and not training.starting
-        self._verbs.setCurrentIndex(1 if ended else 0)
-        self._on_detail()
-
-    def _on_tick(self) -> None:
-        if not self._training.run_id:
-            self._on_detail()
-        else:
-            self._show_state()
-            self._on_detail()
-
-    def _show_state(self) -> None:
-        training = self._training
-        if silent := training.stalled_for():
-            self.badge.set_state(training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent))
-        else:
-            word = tr("Validating") if training.validating else ""
-            self.badge.set_state(training.state, word, is_warning=False)
-
-    def _on_detail(self) -> None:
-        record, notice = self._training.record, self._training.notice
-        if record is None:
-            self.elapsed.setText("00:00:00")
-            self.detail.setText(self._training.waiting_words or tr("Nothing has been started yet"))
-            return
-        self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
-        text = record.reason if record.state.is_end else notice.detail if notice else ""
-        if notice is not None and notice.force_at:
-            left = max(0.0, notice.force_at - time.monotonic())
-            text = tr("{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left)
-        if record.state is RunState.RUNNING:
-            steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
-            unconfirmed = self._training.unconfirmed
-            steps = f"{steps}; {unconfirmed}" if unconfirmed else steps
-            text = self._training.validating or steps
-        self.detail.setText(text or record.run_id)
 
     def _on_copy(self) -> None:
         same = self.equivalent.text()

@@ -8,8 +8,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.kit.words import tr
 from gui.state.config_fields import FieldSpec, field_specs
-from trainer_core.lab.presets import PRESETS
+from trainer_core.lab.presets import PRESETS, Preset
 from trainer_core.runners.catalog import NATIVE, AgentRunner
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
@@ -157,6 +158,32 @@ class ConfigDraft(QObject):
             for spec in self.fields
             if spec.name == "task" or values[spec.name] != spec.default
         }
+
+    def summary(self) -> tuple[str, int]:
+        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3", and how many fields differ.
+
+        They differ from the nearest preset, or from the defaults of another library's trainer.
+        """
+        if self.runner.id != NATIVE.id:
+            return self.runner.title, sum(map(self.is_changed, self._texts))
+        usual, names = self._defaults(), [spec.name for spec in self.fields if spec.name != "task"]
+        own = {spec.name: spec.show(spec.default) for spec in self.fields}
+        first = PRESETS[FIRST_PRESET].fields
+
+        def differing(preset: Preset) -> int:
+            shown = {name: self._field(name).show(value) for name, value in preset.fields.items()}
+            kept = {name: text for name, text in usual.items() if name not in first}
+            texts = {**own, **kept, **shown}
+            return sum(self._texts[name] != texts[name] for name in names)
+
+        nearest = min(PRESETS.values(), key=differing)
+        parts = (
+            tr("{title} preset", title=tr(nearest.title).split(" (")[0]),
+            tr("{count} Game Boys", count=self._texts["num_envs"]),
+            self._texts["algo"].upper(),
+            tr("seed {seed}", seed=self._texts["seed"]),
+        )
+        return " \u00b7 ".join(parts), differing(nearest)
 
     def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """Return the default values by field that the form's task sets; `texts` replaces the form's contents."""

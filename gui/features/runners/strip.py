@@ -1,0 +1,133 @@
+"""Strip that stands for the left dock while that is hidden: mode, task, operation, and the next run in one line."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from gui.features.runners.dock import AgentDock
+from gui.features.train.draft import ConfigDraft
+from gui.kit import object_names as names
+from gui.kit.actions import ActionRegistry
+from gui.kit.labels import ElidedLabel, button, icon_button, label
+from gui.kit.words import tr
+from gui.state.checkpoints import CheckpointList
+from gui.state.session import Mode, Operation, Session
+from gui.state.situation import Situation, Situations
+from gui.state.telemetry import TelemetryModel
+
+HEIGHT = 40
+TASK_WIDTH = 168
+DOCK_COMMAND = f"dock.{names.AGENT_DOCK}"
+
+
+class ModeCorner(QWidget):
+    """Place at the right end of the menu bar for the mode switch, while nothing else shows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(0, 2, 16, 2)
+
+
+class Strip(QWidget):
+    """Bar with the switches of the agent dock, which move between the two, and a summary of the next run."""
+
+    def __init__(
+        self,
+        dock: AgentDock,
+        corner: ModeCorner,
+        session: Session,
+        situations: Situations,
+        draft: ConfigDraft,
+        checkpoints: CheckpointList,
+        telemetry: TelemetryModel,
+        actions: ActionRegistry,
+    ) -> None:
+        super().__init__()
+        self._dock, self._corner, self._session, self._situations = dock, corner, session, situations
+        self._draft, self._checkpoints, self._telemetry = draft, checkpoints, telemetry
+        self.setObjectName("strip")
+        self.setAccessibleName(tr("The next run"))
+        self.setProperty("role", "titlebar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(HEIGHT)
+
+        def unfold() -> None:
+            actions[DOCK_COMMAND].trigger()
+
+        self._row = row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 16, 0)
+        row.setSpacing(12)
+        self.fold = icon_button("dock", tr("Show the left dock"), "unfoldLeft", clicked=unfold)
+        self._task = label(tr("Task"), "muted")
+        self._rules = [_upright() for _ in range(3)]
+        self.summary = ElidedLabel("", "muted")
+        self.summary.setObjectName("nextRun")
+        self.summary.setAccessibleName(tr("What the next run would be"))
+        self.changed = label("", "title")
+        self.edit = button(tr("Edit set-up"), "editSetup", clicked=unfold)
+        self.edit.setProperty("flat", True)
+        for widget in (self.fold, self._rules[0], self._task, self._rules[1], self._rules[2], self.changed):
+            row.addWidget(widget)
+        row.addWidget(self.summary, 1)
+        row.addWidget(self.edit)
+        for signal in (
+            situations.changed,
+            situations.folded_changed,
+            session.mode_changed,
+            session.operation_changed,
+            draft.changed,
+            draft.runner_changed,
+            checkpoints.selection_changed,
+        ):
+            signal.connect(self.refresh)
+        self._is_here = self._is_corner = False
+        self.refresh()
+
+    def refresh(self, *_: object) -> None:
+        """Move the switches to where they belong now, and show what the next run would be."""
+        folded = self._situations.is_left_folded
+        first = folded and self._situations.now is Situation.FIRST
+        self._move(folded and not first, first)
+        self.setVisible(folded and not first)
+        learns = self._session.mode is Mode.AGENT
+        for widget in (self._rules[1], self._rules[2], self.summary, self.changed):
+            widget.setVisible(learns)
+        words, changed = self._words() if learns else ("", 0)
+        self.summary.setText(words)
+        self.changed.setText(tr("{count} changed", count=changed) if changed else "")
+
+    def _move(self, is_here: bool, is_corner: bool) -> None:
+        if (is_here, is_corner) == (self._is_here, self._is_corner):
+            return
+        self._is_here, self._is_corner = is_here, is_corner
+        if is_here:
+            row, dock = self._row, self._dock
+            row.insertWidget(1, dock.modes)
+            row.insertWidget(row.indexOf(self._task) + 1, dock.tasks)
+            row.insertWidget(row.indexOf(self._rules[1]) + 1, dock.operations)
+            dock.tasks.setMinimumWidth(TASK_WIDTH)
+        else:
+            self._dock.tasks.setMinimumWidth(0)
+            self._dock.take_choices()
+            if is_corner:
+                self._corner.row.addWidget(self._dock.modes)
+
+    def _words(self) -> tuple[str, int]:
+        """Return what *Start* or *Deploy* would begin, and the number of changed fields."""
+        if self._session.operation is Operation.TRAIN:
+            return self._draft.summary()
+        card = self._checkpoints.selected
+        if card is None:
+            return tr("No checkpoint is selected"), 0
+        name = self._telemetry.label(card.run_id)
+        return tr("Checkpoint of {name} at {steps:,} steps", name=name, steps=card.env_steps), 0
+
+
+def _upright() -> QFrame:
+    """Return a hairline between two groups of the strip."""
+    line = QFrame()
+    line.setProperty("role", "upright")
+    line.setFixedSize(1, 20)
+    return line
