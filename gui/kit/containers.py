@@ -52,6 +52,7 @@ class Dock(QDockWidget):
         row.addWidget(close)
         bar.setFixedHeight(TITLE_HEIGHT)
         self.setTitleBarWidget(bar)
+        self._no_bar = QWidget()
         self.is_tab = False
         """True while the dock stands behind others or in front of them, so that its tab is its title."""
 
@@ -64,12 +65,14 @@ class Dock(QDockWidget):
         if is_tab == self.is_tab:
             return
         self.is_tab = is_tab
-        self._bar.setFixedHeight(0 if is_tab else TITLE_HEIGHT)
         if is_tab:
             self.tools.setParent(window)
+            self.setTitleBarWidget(self._no_bar)
         else:
+            self.setTitleBarWidget(self._bar)
             self._row.insertWidget(2, self.tools)
             self.tools.show()
+        self._bar.setHidden(is_tab)
 
 
 class Section(QWidget):

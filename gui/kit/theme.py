@@ -162,6 +162,11 @@ def ui_font(points: float = 9.0) -> QFont:
     return font
 
 
+def small_font() -> QFont:
+    """Return the font of captions, axes and units."""
+    return ui_font(8.0)
+
+
 def mono_font(points: float = 8.5) -> QFont:
     font = QFont(_installed(MONO_FAMILIES))
     font.setPointSizeF(points)

@@ -38,7 +38,7 @@ WINDOW_SIZES = (
 )
 LOW = 800
 """Height of the window in pixels below which the run table is folded while a run is on show."""
-BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 168, 64, 156, 360
+BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 140, 84, 156, 360
 FIRST_SIZE = (1440, 900)
 """Greatest size of the first window."""
 FRAME = QSize(8, 40)
@@ -175,6 +175,7 @@ class Layout(QObject):
         self._stack_right()
         wanted = self._wanted()
         before = self._on_show()
+        self._note_sizes()
         for name, dock in self._docks.items():
             if not dock.isFloating() and dock.isHidden() is (name in wanted):
                 dock.setVisible(name in wanted)
@@ -204,11 +205,9 @@ class Layout(QObject):
                 if self._key != f"{self._row}/{self.size.name}" or is_low is not self._was_low:
                     self._turn.start()
                 self._was_low = is_low
-        elif self._window.isVisible() and isinstance(watched, QDockWidget):
-            if kind in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None:
-                self._turn.start()
-            elif kind == QEvent.Type.Resize and not self._settling.isActive() and not watched.isFloating():
-                self._sizes[watched.objectName()] = self._size_of(watched)
+        elif kind in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None and self._window.isVisible():
+            self._note_sizes(watched if kind == QEvent.Type.Hide else None)
+            self._turn.start()
         return super().eventFilter(watched, event)
 
     _was_low = False
@@ -275,6 +274,15 @@ class Layout(QObject):
         self._settling.start()
         for wait_ms in SETTLED_MS:
             QTimer.singleShot(wait_ms, self, self._set_sizes)
+
+    def _note_sizes(self, hiding: QObject | None = None) -> None:
+        """Remember the sizes of the docks, which Qt changes only after this turn, and of the one that is `hiding`."""
+        if self._settling.isActive() or not self._window.isVisible():
+            return
+        for dock in self._all_docks():
+            is_known = dock.objectName() in self._arranged and not dock.isFloating()
+            if dock is hiding or (is_known and not dock.visibleRegion().isEmpty()):
+                self._sizes[dock.objectName()] = self._size_of(dock)
 
     def _size_of(self, dock: QDockWidget) -> QSize:
         """Return a dock's size including its tab bar, as `resizeDocks` expects it."""

@@ -113,12 +113,32 @@ class MainWindow(QMainWindow):
         self.center.setDocumentMode(True)
         self.center.tabBar().setAccessibleName(tr("Center tabs"))
         self.center.tabBar().setExpanding(False)
+        corner = QWidget()
+        row = QHBoxLayout(corner)
+        row.setContentsMargins(0, 0, 0, 0)
+        self._corners: dict[QWidget, QWidget] = {}
         for place, view in views.items():
             self.center.addTab(view, tr(place.value))
+            if isinstance(tools := getattr(view, "corner", None), QWidget):
+                self._corners[view] = tools
+                row.addWidget(tools)
+        self.center.setCornerWidget(corner, Qt.Corner.TopRightCorner)
+        self.center.currentChanged.connect(self._show_corner)
         self.setCentralWidget(self.center)
-        navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
         places = list(views)
+        self.center.setTabVisible(places.index(Place.LEAGUE), False)  # until somebody asks for it
+
+        def show(place: Place) -> None:
+            self.center.setTabVisible(places.index(place), True)
+            self.center.setCurrentWidget(views[place])
+
+        navigation.place_wanted.connect(show)
         self.center.currentChanged.connect(lambda index: navigation.note_place(places[index]))
+
+    def _show_corner(self) -> None:
+        """Show the controls of the tab in front at the right end of the tabs."""
+        for view, tools in self._corners.items():
+            tools.setVisible(view is self.center.currentWidget() and not self.center.tabBar().isHidden())
 
     def place_docks(
         self,
@@ -138,6 +158,7 @@ class MainWindow(QMainWindow):
     def _on_situation(self) -> None:
         """Hide the tabs while nothing but the welcome card is on show."""
         self.center.tabBar().setHidden(self._situations.now is Situation.FIRST)
+        self._show_corner()
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
         """Put the banner area and the bell button into the status bar."""

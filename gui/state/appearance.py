@@ -20,7 +20,7 @@ class Appearance(QObject):
         self._settings, self._palette = settings, palette
         self.screen = ""
         palette.is_lcd = settings.flag("view/lcd", False)
-        palette.is_whole = settings.flag("view/whole_pixels", True)
+        palette.is_whole = settings.flag("view/whole_pixels", False)
         self.set_screen(settings.text("view/screen", "green"))
 
     @property

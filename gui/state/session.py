@@ -35,8 +35,8 @@ class Place(StrEnum):
     """Tabs in the middle of the window in their order; the value is the title."""
 
     LIVE = "Live"
+    WALL = "Wall"
     CURVES = "Curves"
-    WALL = "Env wall"
     REPLAY = "Replay"
     GAMES = "Games"
     LEAGUE = "League"

@@ -67,6 +67,6 @@ class SteadyButton(QPushButton):
         plain = self._shown.replace("&&", "&")
         self.setText("" if self.is_compact else self._shown)
         self.setAccessibleName(plain)
-        symbol = self._action.symbol or self._symbol
+        symbol = self._symbol if self._fixed else self._action.symbol or self._symbol
         if symbol:
             self.setIcon(icon(symbol))

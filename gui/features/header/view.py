@@ -34,6 +34,8 @@ HEIGHT, BAR = 72, 3
 RENEW_MS = 500
 NARROW, MIDDLE = 1240, 1400
 """Widths in pixels below which the sparkline and the time are left out, and below which the sparkline is short."""
+LEFT_WIDTH, REASON_WIDTH = 124, 240
+"""Width in pixels of the time left, and of the reason why a run ended."""
 LONGEST = 26
 """Most characters of a run's name."""
 _WHILE = {
@@ -63,8 +65,10 @@ class Fact(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(1)
         self.head, self.value, self.remark = label("", "caption"), ElidedLabel("", "title"), label("", "caption")
+        column.addStretch(1)
         for each in (self.head, self.value, self.remark):
             column.addWidget(each)
+        column.addStretch(1)
         if width:
             self.setFixedWidth(width)
 
@@ -101,7 +105,11 @@ class RunHeader(QWidget):
         row.addLayout(self._success())
         self.line = Sparkline()
         row.addWidget(self.line)
-        self.steps, self.ran, self.left = Fact("headerSteps", 116), Fact("headerTime", 76), Fact("headerLeft", 124)
+        self.steps, self.ran, self.left = (
+            Fact("headerSteps", 116),
+            Fact("headerTime", 76),
+            Fact("headerLeft", LEFT_WIDTH),
+        )
         self.ran.value.setObjectName(names.ELAPSED_LABEL)
         for fact in (self.steps, self.ran, self.left):
             row.addWidget(fact)
@@ -132,7 +140,7 @@ class RunHeader(QWidget):
         self.name, self.id = label("", "title"), label("", "caption")
         self.badge, self.task = Badge(), ElidedLabel("", "muted")
         self.badge.setObjectName(names.STATUS_BADGE)
-        self.task.setMinimumWidth(96)
+        self.task.setMinimumWidth(124)
         first.addWidget(self.name)
         first.addWidget(self.id)
         first.addStretch(1)
@@ -263,7 +271,9 @@ class RunHeader(QWidget):
         elapsed, limit = self._status.elapsed_s(), told.meta.config.get("seconds") if told and told.meta else 0
         remark = tr("limit {clock}", clock=clock_text(limit)) if isinstance(limit, int | float) and limit else ""
         notice = training.notice
-        if run is not None and state.is_end:
+        ended = run is not None and state.is_end
+        self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)
+        if run is not None and ended:
             self.ran.write(tr("Ran for"), clock_text(elapsed), remark)
             self.left.write(tr("Ended"), run.reason or ago(run.finished_at), ago(run.finished_at) if run.reason else "")
             return
@@ -304,7 +314,7 @@ class RunHeader(QWidget):
         best = tr("best of {count}", count=watched.siblings()) if watched.is_best else ""
         self.steps.write(tr("Checkpoint"), tr("{count:,} steps", count=card.env_steps), best)
         median = found.median_steps_to_goal if found is not None else 0
-        self.ran.write(tr("To the goal"), f"{median:.0f}" if median else "\u2013", tr("steps, median"))
+        self.ran.write(tr("To the goal"), f"{median:.0f}" if median else "\u2013", tr("median steps"))
         count = tr("{goals} of {episodes}", goals=watched.goals, episodes=watched.episodes)
         self.left.write(tr("This session"), count, tr("goals of episodes"))
 

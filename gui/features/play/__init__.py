@@ -8,9 +8,12 @@ from gui.features.play.gamepad import Gamepad
 from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
 from gui.features.play.live import LiveView
 from gui.features.play.saliency import SaliencyController
+from gui.features.play.side import SidePanel
 from gui.features.play.slots import SlotsController
 from gui.features.play.sound import SoundController
 from gui.features.play.strip import PlayStrip
+from gui.features.train.preview import TaskPreview
+from gui.features.train.wall import EnvWall
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Choice, Context, Feature, TabSpec
@@ -45,9 +48,14 @@ def feature(context: Context) -> Feature:
             gamepad,
             context.notices,
             saliency,
+            SidePanel(playing, context.palette, context.home),
+            context.appearance,
         )
 
     def finish() -> None:
+        wall, live = context[EnvWall], context[LiveView]
+        live.place_rest(TaskPreview(context.palette, context.session, context.home, is_stage=True), wall.console)
+        wall.zoomed_changed.connect(live.show_console)
         context.appearance.screen_changed.connect(context[LiveView].screen_view.recolor)
 
     return Feature(

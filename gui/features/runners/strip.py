@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 from gui.features.runners.dock import AgentDock
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
-from gui.kit.actions import ActionRegistry
+from gui.kit.actions import NATIVE, ActionRegistry
 from gui.kit.labels import ElidedLabel, button, icon_button, label
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointList
@@ -26,6 +26,8 @@ class ModeCorner(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setProperty("role", "titlebar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.row = QHBoxLayout(self)
         self.row.setContentsMargins(0, 2, 16, 2)
 
@@ -72,6 +74,9 @@ class Strip(QWidget):
             row.addWidget(widget)
         row.addWidget(self.summary, 1)
         row.addWidget(self.edit)
+        self._key = label("", "caption")
+        row.addWidget(self._key)
+        self._actions = actions
         for signal in (
             situations.changed,
             situations.folded_changed,
@@ -91,6 +96,8 @@ class Strip(QWidget):
         first = folded and self._situations.now is Situation.FIRST
         self._move(folded and not first, first)
         self.setVisible(folded and not first)
+        if DOCK_COMMAND in self._actions.all():
+            self._key.setText(self._actions[DOCK_COMMAND].shortcut().toString(NATIVE))
         learns = self._session.mode is Mode.AGENT
         for widget in (self._rules[1], self._rules[2], self.summary, self.changed):
             widget.setVisible(learns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
 from gui.features.train.dock import TrainingDock
+from gui.features.train.preview import TaskPreview
 from gui.features.train.status import RunStatus
 from gui.features.train.wall import EnvWall
 from gui.features.train.welcome import Demo, Welcome
@@ -29,14 +30,19 @@ def feature(context: Context) -> Feature:
         return TrainingDock(context.session, training, context.actions)
 
     def make_wall() -> EnvWall:
-        return EnvWall(context.bridge, training, compiling, context.palette)
+        navigation, telemetry, settings = context.navigation, context.telemetry, context.settings
+        return EnvWall(context.bridge, training, compiling, context.palette, navigation, telemetry, settings)
+
+    def make_welcome() -> Welcome:
+        preview = TaskPreview(context.palette, context.session, context.home)
+        return Welcome(training, context.navigation, context.actions, preview)
 
     def finish() -> None:
-        context.appearance.screen_changed.connect(context[EnvWall].screen_view.recolor)
+        context.appearance.screen_changed.connect(context[EnvWall].recolor)
 
     return Feature(
         docks=[DockSpec(make_dock, "F3")],
-        first_page=lambda: Welcome(training, context.navigation, context.actions),
+        first_page=make_welcome,
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
         choices=[
@@ -77,6 +83,7 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         training.toggle_pause,
         "Ctrl+P",
         short=lambda: tr("Resume") if is_paused() else tr("Pause"),
+        symbol=lambda: "play" if is_paused() else "pause",
         refusal=training.pause_refusal,
         is_there=lambda: training.capabilities.pause,
         follows=state,

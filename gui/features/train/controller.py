@@ -326,12 +326,11 @@ class TrainingController(QObject):
 
     @property
     def waiting_words(self) -> str:
-        """Text on the worker that was started in advance and its memory; empty without one."""
+        """Text on the worker that was started in advance; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
             return tr("A worker for the next run compiles the Game Boy, once")
-        held = ahead.memory_bytes()
-        return tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0) if held else ""
+        return tr("Ready: first point in about 2 s") if ahead.memory_bytes() else ""
 
     @property
     def capabilities(self) -> RunnerCapabilities:
