@@ -62,7 +62,7 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     assert not saliency.isEnabled()
     app.window.resize(1024, 700)
     deploy(app, card(tmp_path / "sees", 1))
-    until(lambda: view.has_picture and not app[LiveView].strip.thoughts.isHidden())
+    until(lambda: view.has_picture and not app[LiveView].panel.isHidden())
     until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()
     click(app, "saliencyButton")

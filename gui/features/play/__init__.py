@@ -56,6 +56,7 @@ def feature(context: Context) -> Feature:
         wall, live = context[EnvWall], context[LiveView]
         live.place_rest(TaskPreview(context.palette, context.session, context.home, is_stage=True), wall.console)
         wall.zoomed_changed.connect(live.show_console)
+        context.situations.changed.connect(lambda: wall.leave_console(context.situations.now))
         context.appearance.screen_changed.connect(context[LiveView].screen_view.recolor)
 
     return Feature(

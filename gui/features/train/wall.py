@@ -20,6 +20,7 @@ from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.compiling import Compiling, CompilingCard
 from gui.state.session import Navigation, Place
+from gui.state.situation import Situation
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire import commands, records
 from trainer_core.wire.records import WallEvent
@@ -392,6 +393,12 @@ class EnvWall(QWidget):
         self.console.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
         self._paint()
         self._refresh()
+
+    def leave_console(self, situation: Situation) -> None:
+        """Show no console any more where the next run is set up or a policy plays."""
+        if self.zoomed >= 0 and situation in (Situation.SETUP, Situation.WATCH, Situation.PLAY):
+            self.zoomed = -1
+            self.zoomed_changed.emit(False)
 
     def _on_back(self, *_: object) -> None:
         self.zoomed = -1
