@@ -163,6 +163,9 @@ class App(QObject):
             )
         for feature in self._features:
             feature.open_home()
+        if self.bridge.service.runs:  # the card is for who has none
+            self.context.navigation.leave_welcome()
+        self.context.situations.open_home()
 
 
 def create_app(home: Path, theme_name: str = "") -> App:

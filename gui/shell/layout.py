@@ -148,7 +148,7 @@ class Layout(QObject):
             case Situation.CURVES:
                 return bottom
             case Situation.PLAY:
-                return self._left() | (set(RIGHT) if situations.is_training else set())
+                return self._left() | (set(RIGHT) if situations.is_busy else set())
 
     def _wanted(self) -> set[str]:
         """Return the docks to show now: those of the situation, changed by what the user opened and closed."""
@@ -239,6 +239,7 @@ class Layout(QObject):
             kept[names.AGENT_DOCK] = False
         self._arranged = now
         self._settings.set(FOLDS, json.dumps(self._folds))
+        self.changed.emit()
         self._settle()
         self._turn.start()
 
@@ -260,7 +261,7 @@ class Layout(QObject):
         if dock is None:
             return
         situations = self._situations
-        may_set_up = situations.now in (Situation.FIRST, Situation.RUN) and not situations.is_training
+        may_set_up = situations.now in (Situation.FIRST, Situation.RUN) and not situations.is_busy
         if object_name in self._left() and may_set_up and not dock.isFloating():
             self._folds.get(f"{Situation.SETUP}/{self.size.name}", {}).pop(object_name, None)
             situations.begin_setup()
@@ -283,6 +284,7 @@ class Layout(QObject):
             is_known = dock.objectName() in self._arranged and not dock.isFloating()
             if dock is hiding or (is_known and not dock.visibleRegion().isEmpty()):
                 self._sizes[dock.objectName()] = self._size_of(dock)
+        self._settling.start()
 
     def _size_of(self, dock: QDockWidget) -> QSize:
         """Return a dock's size including its tab bar, as `resizeDocks` expects it."""

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.dialogs import ask_about_running
+from gui.kit.labels import button
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.shell.dock_tabs import DockTabs
@@ -85,7 +86,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*LEAST_SIZE)
         self._menus = QMenuBar()
         self._top = QWidget()
-        column = QVBoxLayout(self._top)
+        self._column = column = QVBoxLayout(self._top)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self._menu_row = QHBoxLayout()
@@ -103,9 +104,13 @@ class MainWindow(QMainWindow):
     def place_bars(self, bars: Iterable[QWidget], corner: QWidget) -> None:
         """Put fixed bars below the menu bar, over the whole width, and `corner` at the right end of the menu bar."""
         self._menu_row.addWidget(corner)
-        self._bars = list(bars)
-        for bar in self._bars:
-            self._top.layout().addWidget(bar)
+        self._top_bars = QWidget()
+        column = QVBoxLayout(self._top_bars)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for bar in bars:
+            column.addWidget(bar)
+        self._column.addWidget(self._top_bars)
 
     def place_center(self, views: Mapping[Place, QWidget], navigation: Navigation) -> None:
         self.center = QTabWidget()
@@ -175,9 +180,21 @@ class MainWindow(QMainWindow):
         bar.addWidget(self._run)
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)
+        self._runs = button(tr("Runs"), "unfoldRuns", clicked=lambda: self.layouts.raise_dock(names.RUNS_DOCK))
+        self._runs.setProperty("flat", True)
+        self._runs.setToolTip(tr("Show the run table"))
+        bar.addPermanentWidget(self._runs)
         bar.addPermanentWidget(self._bell)
+        self.layouts.changed.connect(self._on_layout)
+        self._on_layout()
         status.changed.connect(self._on_status)
         self._on_status()
+
+    def _on_layout(self) -> None:
+        """Offer the run table in the status bar while it is folded; show no bars around a game that is alone."""
+        is_folded = self.findChild(QDockWidget, names.RUNS_DOCK).isHidden()
+        self._runs.setVisible(is_folded and self._situations.has_runs and not self.layouts.is_only_center)
+        self._top_bars.setHidden(self.layouts.is_only_center)
 
     def _on_status(self) -> None:
         self._run.setText(self._status.run)

@@ -58,10 +58,20 @@ class Situations(QObject):
         run = self._bridge.service.runs.get(self._telemetry.focus)
         return run is not None and not run.state.is_end
 
+    @property
+    def is_busy(self) -> bool:
+        """True while any run has not ended."""
+        return bool(self._active)
+
+    def open_home(self) -> None:
+        """Take in the runs that earlier sessions left."""
+        self._active = {run_id for run_id, run in self._bridge.service.runs.items() if not run.state.is_end}
+        self.renew()
+
     def renew(self) -> None:
         """Derive the situation again, after a change that has no signal here."""
         self.now = self._found()
-        told = (self.now, self.has_runs, self.is_training)
+        told = (self.now, self.has_runs, self.is_busy)
         if told != self._told:
             self._told = told
             self.changed.emit()
