@@ -23,9 +23,11 @@ class SteadyButton(QPushButton):
         self.setObjectName(object_name)
         self.setAutoDefault(False)
         self._action, self._symbol, self._fixed = action, symbol, words
+        if not words:
+            self.setProperty("action", action.objectName())
         self.is_compact = False
         """True while the button shows its icon alone."""
-        self._shown = ""
+        self._shown, self._is_there = "", True
         self._later = QTimer(self, singleShot=True, interval=WORDS_MS)
         self._later.timeout.connect(self._show_words)
         self.clicked.connect(self._on_clicked)
@@ -38,11 +40,6 @@ class SteadyButton(QPushButton):
         self.is_compact = is_compact and bool(self._symbol)
         self._write()
 
-    @property
-    def is_offered(self) -> bool:
-        """True if the command exists now."""
-        return self._action.isVisible()
-
     def _words(self) -> str:
         return self._fixed or self._action.iconText()
 
@@ -52,6 +49,9 @@ class SteadyButton(QPushButton):
 
     def _on_changed(self) -> None:
         self.setEnabled(self._action.isEnabled())
+        if self._action.isVisible() is not self._is_there:
+            self._is_there = self._action.isVisible()
+            self.setVisible(self._is_there)
         self.setToolTip(self._action.toolTip())
         if self._shown != self._words() and not self._later.isActive():
             self._later.start()

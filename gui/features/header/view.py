@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from PySide6.QtCore import QRect, Qt, QTimer
@@ -98,6 +98,7 @@ class RunHeader(QWidget):
         self.setProperty("role", "titlebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(HEIGHT)
+        self._every: list[SteadyButton] = []
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 16, 0)
         row.setSpacing(24)
@@ -171,18 +172,18 @@ class RunHeader(QWidget):
         actions: ActionRegistry,
         row: QHBoxLayout,
         words: Mapping[str, str] = {},
-    ) -> list[SteadyButton]:
-        """Add a button for each command to the row."""
-        group = QHBoxLayout()
-        group.setSpacing(8)
-        made = [
-            SteadyButton(actions[command], name, symbol, words.get(command, ""))
-            for command, (name, symbol) in wanted.items()
-        ]
-        for each in made:
-            group.addWidget(each)
-        row.addLayout(group)
-        return made
+    ) -> QWidget:
+        """Add a button for each command to the row, all in the widget that is returned."""
+        group = QWidget()
+        inner = QHBoxLayout(group)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(8)
+        for command, (name, symbol) in wanted.items():
+            made = SteadyButton(actions[command], name, symbol, words.get(command, ""))
+            self._every.append(made)
+            inner.addWidget(made)
+        row.addWidget(group)
+        return group
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -194,7 +195,7 @@ class RunHeader(QWidget):
         is_narrow = self.width() < NARROW
         self.line.setHidden(is_narrow)
         self.ran.setHidden(is_narrow)
-        for each in (*self._after, *self._while, *self._watching):
+        for each in self._every:
             each.set_compact(is_narrow)
 
     # -- following --------------------------------------------------------------------------
@@ -214,9 +215,9 @@ class RunHeader(QWidget):
         self.setHidden(not (run is not None or is_starting) or many or is_away)
         watches, state = self._watches() is not None, self._training.state
         ended = run is not None and state.is_end and not self._training.starting
-        for group, is_there in ((self._while, not ended and not watches), (self._after, ended and not watches)):
-            _show(group, is_there)
-        _show(self._watching, watches)
+        self._while.setHidden(ended or watches)
+        self._after.setVisible(ended and not watches)
+        self._watching.setVisible(watches)
         self._write()
 
     def _watches(self) -> CheckpointCard | None:
@@ -324,11 +325,6 @@ class RunHeader(QWidget):
         with QPainter(self) as painter:
             run_id = self._telemetry.focus
             painter.fillRect(QRect(0, 0, BAR, HEIGHT - 1), theme.curve_color(self._telemetry.slots.get(run_id, 0)))
-
-
-def _show(group: Iterable[SteadyButton], is_there: bool) -> None:
-    for each in group:
-        each.setVisible(is_there and each.is_offered)
 
 
 def _since(when: float) -> str:
