@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec import UnsetType
 
+from gui.kit.labels import ago
 from gui.kit.words import tr
 from gui.state.run_history import RunTelemetry
 from trainer_core.wire.records import EvalRecord
@@ -19,7 +21,7 @@ MOST_VALIDATIONS = 6
 """Newest validations that count for a trend."""
 RATE_RECORDS = 20
 """Newest records over which the steps per second are averaged, as a validation between two slows one of them."""
-SOON_S = 3.0
+SOON_S, MINUTE = 3.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +145,9 @@ def about(left: TimeLeft | None) -> str:
         return tr("any moment")
     step = next(step for step, most in ((5, 120), (10, 600), (60, math.inf)) if left.seconds < most)
     return tr("about {clock}", clock=clock_text(max(step, round(left.seconds / step) * step)))
+
+
+def since(when: float) -> str:
+    """Return the time since `when`, in seconds since 1970, as a short text that counts the first minute in seconds."""
+    seconds = max(0.0, time.time() - when)
+    return tr("{seconds:.0f} s ago", seconds=seconds) if seconds < MINUTE else ago(when)

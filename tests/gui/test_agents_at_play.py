@@ -123,9 +123,9 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
 
 def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_path: Path) -> None:
     session, line = app[Session], find(app, "playsNow", QLabel)
-    app[Navigation].show_dock(names.AGENT_DOCK)
     session.set_task("pocket_quest/leave_house")
     deploy(app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
+    app[Navigation].show_dock(names.AGENT_DOCK)
     until(line.isVisible)
     assert line.text() == "Plays now: Tiny goal"
     session.set_task("tiny_goal")
@@ -152,6 +152,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
         wall._on_frame()
 
     wall._watched = "r"
+    wall._watch = lambda again=False: None
     wall.source.open(path)
     publish(0)
     wall._timer.stop()

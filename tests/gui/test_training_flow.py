@@ -149,6 +149,7 @@ def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
 
 
 def test_train_new_lists_the_checks(app: App) -> None:
+    set_up(app)
     click(app, names.TRAIN_NEW_BUTTON)
     until(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
@@ -227,6 +228,7 @@ def test_the_badge_says_how_far_a_validation_is(make_app) -> None:
 def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
     training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
+    set_up(app)
     click(app, names.TRAIN_NEW_BUTTON)
     training.draft.set_text("algo", "a2c")
     until(lambda: any(check.name == "Algorithm" for check in training.checks))

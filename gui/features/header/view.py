@@ -23,7 +23,16 @@ from gui.kit.painting import guarded
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointCard
 from gui.state.run_history import RunTelemetry
-from gui.state.run_progress import about, clock_text, success_of, target_of, time_left, validation_words, validations
+from gui.state.run_progress import (
+    about,
+    clock_text,
+    since,
+    success_of,
+    target_of,
+    time_left,
+    validation_words,
+    validations,
+)
 from gui.state.run_words import Badge, without_middle
 from gui.state.session import Session
 from gui.state.situation import Situation, Situations
@@ -141,6 +150,7 @@ class RunHeader(QWidget):
         self.name, self.id = label("", "title"), label("", "caption")
         self.badge, self.task = Badge(), ElidedLabel("", "muted")
         self.badge.setObjectName(names.STATUS_BADGE)
+        self.task.setObjectName("headerTask")
         self.task.setMinimumWidth(124)
         first.addWidget(self.name)
         first.addWidget(self.id)
@@ -254,7 +264,7 @@ class RunHeader(QWidget):
             self.badge.set_state(state, training.validating, is_warning=False)
         found = success_of(told) if told is not None else None
         if found is not None:
-            at = "" if state.is_end or not found.at else f", {_since(found.at)}"
+            at = "" if state.is_end or not found.at else f", {since(found.at)}"
             self._write_success(found.rate, found.words + at)
         elif run is not None and run.best_success_rate:
             self._write_success(run.best_success_rate, tr("best so far"))
@@ -325,9 +335,3 @@ class RunHeader(QWidget):
         with QPainter(self) as painter:
             run_id = self._telemetry.focus
             painter.fillRect(QRect(0, 0, BAR, HEIGHT - 1), theme.curve_color(self._telemetry.slots.get(run_id, 0)))
-
-
-def _since(when: float) -> str:
-    """Return the time since `when` as a short text that counts the first minute in seconds."""
-    seconds = max(0.0, time.time() - when)
-    return tr("{seconds:.0f} s ago", seconds=seconds) if seconds < 60 else ago(when)

@@ -7,12 +7,10 @@ import time
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.train.controller import TrainingController
-from gui.kit.labels import ago
 from gui.kit.words import tr
+from gui.state.run_progress import since
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
-
-MINUTE = 60.0
 
 
 class RunStatus(QObject):
@@ -50,13 +48,11 @@ class RunStatus(QObject):
         self.run = self._training.waiting_words or ("" if run is not None else tr("No run yet"))
         if shown is not None and shown.checkpoints and state is RunState.RUNNING:
             saved = shown.checkpoints[-1]
-            age = max(0.0, time.time() - saved.time)
-            ago_words = tr("{age:.0f} s ago", age=age) if age < MINUTE else ago(saved.time)
-            self.run = tr("Checkpoint saved at {steps:,} steps, {ago}", steps=saved.env_steps, ago=ago_words)
+            self.run = tr("Checkpoint saved at {steps:,} steps, {ago}", steps=saved.env_steps, ago=since(saved.time))
         missed = self._training.missed
         self.speed = tr("{missed:,} records from the log", missed=missed) if missed else ""
         self.age = ""
         if last is not None:
             age = time.time() - last.time
-            self.age = tr("Last record now") if age < 1 else tr("Last record {age:.0f} s ago", age=age)
+            self.age = tr("Last record now") if age < 1 else tr("Last record {ago}", ago=since(last.time))
         self.changed.emit()
