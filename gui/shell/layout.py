@@ -281,8 +281,10 @@ class Layout(QObject):
         if self._settling.isActive() or not self._window.isVisible():
             return
         for dock in self._all_docks():
-            is_known = dock.objectName() in self._arranged and not dock.isFloating()
-            if dock is hiding or (is_known and not dock.visibleRegion().isEmpty()):
+            if dock.objectName() not in self._arranged or dock.isFloating():
+                continue
+            behind = any(not one.visibleRegion().isEmpty() for one in self._window.tabifiedDockWidgets(dock))
+            if not behind and (dock is hiding or not dock.visibleRegion().isEmpty()):
                 self._sizes[dock.objectName()] = self._size_of(dock)
         self._settling.start()
 
