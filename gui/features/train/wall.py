@@ -67,13 +67,12 @@ class WallOrder:
             self.frozen[env] = picture.copy()
 
     def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """Return `pictures` u8[N, H, W(, 3)] in the order of the tiles, with the old pictures of frozen ones."""
-        order = self.order(len(pictures))
-        shown = pictures[order]
-        for place, env in enumerate(order):
-            frozen = self.frozen.get(env)
-            if frozen is not None and frozen.shape == shown.shape[1:]:
-                shown[place] = frozen
+        """Return `pictures` u8[N, H, W(, 3)] by environment, with the old pictures of frozen ones."""
+        frozen = {env: old for env, old in self.frozen.items() if env < len(pictures)}
+        shown = pictures.copy() if frozen else pictures
+        for env, old in frozen.items():
+            if old.shape == shown.shape[1:]:
+                shown[env] = old
         return shown
 
     def words(self, env: int) -> str:
