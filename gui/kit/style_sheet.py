@@ -142,6 +142,7 @@ QLineEdit, QComboBox { min-height: 18px; }
 QLineEdit[compact="true"], QComboBox[compact="true"] { min-height: 16px; padding: 1px 6px; }
 QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: palette(link); }
 QLineEdit:disabled, QComboBox:disabled { background: palette(window); }
+QComboBox[flat="true"] { background: transparent; border-color: transparent; }
 QComboBox::drop-down { border: none; width: 18px; }
 QComboBox::down-arrow { width: 10px; height: 10px; }
 QAbstractSpinBox { min-height: 18px; }

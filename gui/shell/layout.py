@@ -85,6 +85,7 @@ class Layout(QObject):
         self._before: QByteArray | None = None
         """Saved state of the docks from before they were all hidden; None while they are shown."""
         self._size_shown = QSize()
+        self._is_first = False
         self._opened: set[str] = set()
         """objectNames of the docks that the user opened since the start."""
         self._folds = settings.decoded(FOLDS, dict[str, dict[str, bool]], {})
@@ -407,6 +408,7 @@ class Layout(QObject):
     def restore(self) -> bool:
         """Restore the saved layout and window position. Return False when there is none that is valid here."""
         found = self._restore()
+        self._is_first = not found
         if not found:
             self._window.resize(*FIRST_SIZE)
         self._clamp(QSize() if found else FRAME)
@@ -429,6 +431,9 @@ class Layout(QObject):
 
     def _clamp_frame(self) -> None:
         if self._window.size() == self._size_shown:  # else the user chose another one
+            if self._is_first and self._window.frameGeometry().height() > self._window.height():
+                self._is_first = False  # the frame is known now, and may be smaller than assumed
+                self._window.resize(*FIRST_SIZE)
             self._clamp()
             self._size_shown = self._window.size()
 

@@ -62,6 +62,12 @@ def set_up(app: App) -> None:
     until(lambda: find(app, names.TRAINING_DOCK).isVisible())
 
 
+def show_dock(app: App, name: str) -> None:
+    """Show a dock that the present situation hides."""
+    app.actions[f"dock.{name}"].trigger()
+    until(lambda: find(app, name).isVisible())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Begin the stage before anything ran in this process that a fork would inherit."""
