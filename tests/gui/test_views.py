@@ -25,6 +25,7 @@ from gui.features.play.live import LiveView
 from gui.features.runs import model as run_list
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.model import RunList
+from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
 from gui.kit.labels import ago

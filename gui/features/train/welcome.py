@@ -199,7 +199,10 @@ class Welcome(QWidget):
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end
+        was_enabled = self.agree.isEnabled()
         self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)
+        if self.agree.isEnabled() and not was_enabled and self.agree.isVisible():
+            self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
         self.agree.setText(tr("Starting...") if training.starting else tr("Start the demo"))
 
 
