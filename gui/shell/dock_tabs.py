@@ -9,6 +9,8 @@ from gui.kit.containers import Dock
 from gui.shell.layout import Layout
 
 MARGIN = 8
+MOVES = {QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.Hide}
+"""Events after which tab bars may stand elsewhere."""
 
 
 class DockTabs(QObject):
@@ -28,7 +30,7 @@ class DockTabs(QObject):
         self._later.start()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest, QEvent.Type.Show):
+        if event.type() in MOVES:
             self._later.start()
         return super().eventFilter(watched, event)
 

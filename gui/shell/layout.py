@@ -173,6 +173,7 @@ class Layout(QObject):
         key, self._key = self._key, f"{self._row}/{self.size.name}"
         if key.partition("/")[2] not in ("", self.size.name):
             self._sizes.clear()
+            self._settle()
         self._stack_right()
         wanted = self._wanted()
         before = self._on_show()

@@ -151,7 +151,10 @@ class LiveView(QWidget):
             self.screen_view.settle()
             return
         info, pictures = found
+        is_first = not self.screen_view.has_picture
         self.screen_view.show_picture(self._arranged(pictures))
+        if is_first:
+            self._write_scale()
         if info.who == 1 or self._playing.state.rewinding:
             self.screen_view.show_overlay(None)  # the heat map belongs to an earlier picture
         self._playing.note_frame(info, pictures[0])
