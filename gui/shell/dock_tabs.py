@@ -40,7 +40,8 @@ class DockTabs(QObject):
             bar.setDrawBase(False)
             bar.setExpanding(False)
             bar.installEventFilter(self)
-        shown = {bar.tabText(at): (bar, at) for bar in bars if bar.isVisible() for at in range(bar.count())}
+        several = [bar for bar in bars if bar.isVisible() and bar.count() > 1]
+        shown = {bar.tabText(at): (bar, at) for bar in several for at in range(bar.count())}
         for dock in self._docks:
             bar, at = shown.get(dock.windowTitle(), (None, -1))
             is_tab = bar is not None and not dock.isFloating() and not dock.isHidden()
