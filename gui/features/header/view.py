@@ -41,8 +41,8 @@ from trainer_core.wire.run_record import RunRecord, RunState
 
 HEIGHT, BAR = 72, 3
 RENEW_MS = 500
-NARROW, MIDDLE = 1240, 1400
-"""Widths in pixels below which the sparkline and the time are left out, and below which the sparkline is short."""
+TINY, NARROW, MIDDLE = 960, 1240, 1400
+"""Widths in pixels below which steps and words are left out, sparkline and time too, and the sparkline is short."""
 LEFT_WIDTH, REASON_WIDTH = 124, 240
 """Width in pixels of the time left, and of the reason why a run ended."""
 LONGEST = 26
@@ -202,9 +202,11 @@ class RunHeader(QWidget):
 
     def _fit(self) -> None:
         """Leave out the sparkline and the time, and the words of buttons, in a narrow window."""
-        is_narrow = self.width() < NARROW
+        is_narrow, is_tiny = self.width() < NARROW, self.width() < TINY
         self.line.setHidden(is_narrow)
         self.ran.setHidden(is_narrow)
+        self.steps.setHidden(is_tiny)
+        self.told.setHidden(is_tiny)
         for each in self._every:
             each.set_compact(is_narrow)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gui.features.runners.dock import AgentDock
@@ -18,6 +19,8 @@ from gui.state.telemetry import TelemetryModel
 
 HEIGHT = 40
 TASK_WIDTH = 168
+TINY = 960
+"""Width in pixels below which the words of the strip do not fit."""
 DOCK_COMMAND = f"dock.{names.AGENT_DOCK}"
 
 
@@ -90,6 +93,14 @@ class Strip(QWidget):
         self._is_here = self._is_corner = False
         self.refresh()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out words in a window smaller than those that the app is made for."""
+        super().resizeEvent(event)
+        is_tiny = self.width() < TINY
+        for each in (self._task, self._key, self._rules[0]):
+            each.setHidden(is_tiny)
+        self._dock.tasks.setMinimumWidth(0 if is_tiny or not self._is_here else TASK_WIDTH)
+
     def refresh(self, *_: object) -> None:
         """Move the switches to where they belong now, and show what the next run would be."""
         folded = self._situations.is_left_folded
@@ -114,7 +125,7 @@ class Strip(QWidget):
             row.insertWidget(1, dock.modes)
             row.insertWidget(row.indexOf(self._task) + 1, dock.tasks)
             row.insertWidget(row.indexOf(self._rules[1]) + 1, dock.operations)
-            dock.tasks.setMinimumWidth(TASK_WIDTH)
+            dock.tasks.setMinimumWidth(TASK_WIDTH if self.width() >= TINY else 0)
         else:
             self._dock.tasks.setMinimumWidth(0)
             self._dock.take_choices()
