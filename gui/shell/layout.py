@@ -4,47 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import shiboken6
-from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 
 from gui.kit import object_names as names
 from gui.kit.settings import LAYOUT_VERSION, Settings
+from gui.shell.folds import Folds
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.shell.screen_fit import WINDOW_SIZES, ScreenFit, WindowSize
 from gui.state.session import Mode, Session
 from gui.state.situation import Situation, Situations
 
-
-@dataclass(frozen=True, slots=True)
-class WindowSize:
-    """Widths of the docks in windows at least `least` pixels wide; `name` is the screen that such a window fills."""
-
-    name: str
-    least: int
-    left: int
-    right: int
-    is_split: bool = False
-    """True if the docks at the right stand below each other instead of behind each other."""
-
-
-WINDOW_SIZES = (
-    WindowSize("1920", 1880, 304, 440, is_split=True),
-    WindowSize("1440", 1400, 288, 400),
-    WindowSize("1280", 1240, 272, 352),
-    WindowSize("1024", 0, 256, 304),
-)
 LOW = 800
 """Height of the window in pixels below which the run table is folded while a run is on show."""
 BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 140, 84, 156, 360
-FIRST_SIZE = (1440, 900)
-"""Greatest size of the first window."""
-FRAME = QSize(8, 40)
-"""Assumed size of the desktop's frame around a window, rather too large than too small."""
-FRAME_TOLD_MS = (0, 100, 500)
-"""Milliseconds after showing the window at which its frame is measured, as the desktop adds it late."""
 SETTLED_MS = (0, 20, 60)
 """Milliseconds after a dock was shown or hidden at which the sizes of all docks are set.
 
@@ -53,8 +28,8 @@ Qt resizes docks over several event loop turns.
 LEFT = (names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK)
 RIGHT = (names.TELEMETRY_DOCK, names.CHECKPOINTS_DOCK)
 BOTTOM = (names.RUNS_DOCK, names.LOG_DOCK)
-FOLDS, SIZES = "layout/folds", "layout/sizes"
-"""Settings with the docks that the user showed or hid, by situation and window size, and with the docks' sizes."""
+SIZES = "layout/sizes"
+"""Setting with the docks' sizes."""
 
 
 class Layout(QObject):
@@ -84,11 +59,8 @@ class Layout(QObject):
         self._session, self._situations, self._settings = session, situations, settings
         self._before: QByteArray | None = None
         """Saved state of the docks from before they were all hidden; None while they are shown."""
-        self._size_shown = QSize()
-        self._is_first = False
-        self._opened: set[str] = set()
-        """objectNames of the docks that the user opened since the start."""
-        self._folds = settings.decoded(FOLDS, dict[str, dict[str, bool]], {})
+        self.fit = ScreenFit(window)
+        self._folds = Folds(settings)
         self._row: Situation | None = None
         self._key = ""
         self._arranged: frozenset[str] = frozenset()
@@ -153,13 +125,7 @@ class Layout(QObject):
 
     def _wanted(self) -> set[str]:
         """Return the docks to show now: those of the situation, changed by what the user opened and closed."""
-        chosen = self._folds.get(self._key, {}) | dict.fromkeys(self._opened, True)
-        usual = self._usual()
-        wanted = {name for name in self._docks if chosen.get(name, name in usual)}
-        if names.AGENT_DOCK in wanted:  # with it the other docks at the left
-            wanted |= {name for name in self._left() if chosen.get(name, True)}
-        else:
-            wanted -= self._left()
+        wanted = self._folds.wanted(self._key, self._usual(), self._left(), self._docks)
         if self.size.name == WINDOW_SIZES[-1].name and wanted & set(LEFT) and self._row is not Situation.WATCH:
             wanted -= set(RIGHT)
         return wanted
@@ -228,19 +194,10 @@ class Layout(QObject):
             self._arranged = now
             self._situations.end_setup()
             return
-        kept = self._folds.setdefault(self._key, {})
-        left = self._left()
-        kept |= dict.fromkeys(closed, False) | dict.fromkeys(opened, True)
-        self._opened |= opened - left
-        self._opened -= closed
-        if opened & left and names.AGENT_DOCK not in closed:
-            self._opened.add(names.AGENT_DOCK)
-            kept[names.AGENT_DOCK] = True
+        self._folds.note(self._key, closed, opened, self._left())
         if self.size.name == WINDOW_SIZES[-1].name and opened & set(RIGHT):
-            self._opened.discard(names.AGENT_DOCK)
-            kept[names.AGENT_DOCK] = False
+            self._folds.fold(self._key, names.AGENT_DOCK)
         self._arranged = now
-        self._settings.set(FOLDS, json.dumps(self._folds))
         self.changed.emit()
         self._settle()
         self._turn.start()
@@ -265,7 +222,7 @@ class Layout(QObject):
         situations = self._situations
         may_set_up = situations.now in (Situation.FIRST, Situation.RUN) and not situations.is_busy
         if object_name in self._left() and may_set_up and not dock.isFloating():
-            self._folds.get(f"{Situation.SETUP}/{self.size.name}", {}).pop(object_name, None)
+            self._folds.forget(f"{Situation.SETUP}/{self.size.name}", object_name)
             situations.begin_setup()
         dock.show()
         dock.raise_()
@@ -409,34 +366,10 @@ class Layout(QObject):
     def restore(self) -> bool:
         """Restore the saved layout and window position. Return False when there is none that is valid here."""
         found = self._restore()
-        self._is_first = not found
-        if not found:
-            self._window.resize(*FIRST_SIZE)
-        self._clamp(QSize() if found else FRAME)
+        self.fit.place(found)
         self._is_split = self.size.is_split if found else self._is_split
         self.arrange()
         return found
-
-    def fit_screen(self) -> None:
-        """Move the window with its frame onto the screen; call this after the window is shown."""
-        self._size_shown = self._window.size()
-        QTimer.singleShot(0, self, self._raise_floating)
-        for wait_ms in FRAME_TOLD_MS:
-            QTimer.singleShot(wait_ms, self, self._clamp_frame)
-
-    def _raise_floating(self) -> None:
-        """Raise floating docks above the main window, which was shown after them."""
-        for dock in self._all_docks():
-            if dock.isFloating() and not dock.isHidden():
-                dock.raise_()
-
-    def _clamp_frame(self) -> None:
-        if self._window.size() == self._size_shown:  # else the user chose another one
-            if self._is_first and self._window.frameGeometry().height() > self._window.height():
-                self._is_first = False  # the frame is known now, and may be smaller than assumed
-                self._window.resize(*FIRST_SIZE)
-            self._clamp()
-            self._size_shown = self._window.size()
 
     def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
@@ -464,33 +397,14 @@ class Layout(QObject):
             self._settings.set(SIZES, json.dumps(sizes))
 
     def reset(self) -> None:
-        for key in ("layout/state", "layout/geometry", FOLDS, SIZES):
+        for key in ("layout/state", "layout/geometry", SIZES):
             self._settings.remove(key)
         self._before = None
         self._sizes.clear()
         self._folds.clear()
-        self._opened.clear()
         self._window.restoreState(self._default, LAYOUT_VERSION)
         self._is_split = False
         self._arranged = self._on_show()
         self.arrange()
         self._settle()
         self.changed.emit()
-
-    def _clamp(self, assumed: QSize | None = None) -> None:
-        """Move and shrink the window, including its frame, until all of it is on the screen.
-
-        `assumed` is the least size of the frame, for the time before the desktop reports it.
-        """
-        window, frame = self._window, self._window.frameGeometry()
-        screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
-        home = QGuiApplication.primaryScreen().availableGeometry()
-        room = next((room for room in screens if room.intersects(frame)), home)
-        border = (frame.size() - window.size()).expandedTo(assumed or QSize())
-        window.setMinimumSize(window.minimumSize().boundedTo(room.size() - border))
-        if not room.contains(QRect(frame.topLeft(), window.size() + border)):
-            window.resize(window.size().boundedTo(room.size() - border))
-            wide, high = window.width() + border.width(), window.height() + border.height()
-            left = min(max(frame.left(), room.left()), room.right() + 1 - wide)
-            top = min(max(frame.top(), room.top()), room.bottom() + 1 - high)
-            window.move(left, top)

@@ -223,7 +223,7 @@ class MainWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not event.spontaneous():
-            self.layouts.fit_screen()
+            self.layouts.fit.after_show()
 
     # -- the end ----------------------------------------------------------------------------
 

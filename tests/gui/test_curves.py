@@ -20,6 +20,7 @@ from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
 from gui.features.curves.view import CurvesView
+from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.plot_canvas import BOTTOM
 from gui.kit.plot_shapes import short_number, ticks
@@ -27,7 +28,7 @@ from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, grow, replaced, until
+from tests.gui.conftest import foreign_record, grow, replaced, show_dock, until
 from tests.support.made_records import update_record
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import records
@@ -392,6 +393,7 @@ def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:
 
 
 def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock].cards["success_rate"]

@@ -18,7 +18,7 @@ from gui.features.memory.controller import EQUAL, MemoryController, MemorySearch
 from gui.features.memory.dock import MemoryDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
-from gui.features.train.wall import WallOrder
+from gui.features.train.wall_order import WallOrder
 from tests.gui.conftest import click, find, until
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths

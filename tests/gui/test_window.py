@@ -23,7 +23,7 @@ from gui.features.train.controller import TrainingController
 from gui.features.train.welcome import Welcome
 from gui.kit import object_names as names
 from gui.kit.settings import LAYOUT_VERSION, Settings
-from gui.shell.layout import FRAME
+from gui.shell.screen_fit import FRAME
 from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.situation import Situation, Situations
 from tests.gui.conftest import find, there, until
@@ -34,7 +34,7 @@ def test_a_window_larger_than_the_screen_or_off_it_comes_back(app: App) -> None:
     window, room = app.window, QGuiApplication.primaryScreen().availableGeometry()
     window.setMinimumSize(room.width() * 2, room.height() * 2)
     window.setGeometry(room.width() + 50, -400, room.width() * 2, room.height() * 2)
-    window.layouts._clamp()
+    window.layouts.fit.clamp()
     assert room.contains(window.frameGeometry())
     assert window.minimumWidth() <= room.width()
 
@@ -44,7 +44,7 @@ def test_a_first_window_leaves_room_for_its_frame(app: App, monkeypatch: pytest.
     window.hide()
     window.setMinimumSize(room.size())
     window.resize(room.size())
-    window.layouts._clamp(FRAME)
+    window.layouts.fit.clamp(FRAME)
     assert window.width() <= room.width() - FRAME.width()
     assert window.height() <= room.height() - FRAME.height()
     # What a desktop puts around it is known once it is on show.

@@ -274,3 +274,16 @@ class WallView(QWidget):
             painter.fillRect(bar, QColor(colors.border))
             bar.setWidth(wide * min(1.0, max(0.0, self.left[env])))
             painter.fillRect(bar, QColor(colors.muted))
+
+
+class DistanceKey(QWidget):
+    """Small bar that explains the bars of distance on the wall."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedSize(BAR_WIDTH // 2, BAR_HEIGHT)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(theme.current().muted))
