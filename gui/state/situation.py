@@ -1,4 +1,4 @@
-"""What the user is doing, which decides the panels on show: first start, set-up, training, watching, curves, play."""
+"""Situation that decides which panels are on show: first start, set-up, training, watching, curves, play."""
 
 from __future__ import annotations
 

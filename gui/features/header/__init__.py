@@ -13,12 +13,12 @@ from gui.state.context import Context, Feature
 
 def feature(context: Context) -> Feature:
     training, playing, runs = context[TrainingController], context[PlayController], context[RunsController]
-    watched = context.add(Watched(playing, context.checkpoints, context.telemetry, runs, context.situations))
+    watched = context.add(Watched(playing, context.checkpoints, context.telemetry, runs.show, context.situations))
 
     def make_header() -> RunHeader:
-        status = context[RunStatus]
+        elapsed_s = context[RunStatus].elapsed_s
         return RunHeader(
-            training, status, watched, context.situations, context.telemetry, context.session, context.actions
+            training, elapsed_s, watched, context.situations, context.telemetry, context.session, context.actions
         )
 
     return Feature(bars=[make_header])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import QRect, Qt, QTimer
@@ -14,7 +14,6 @@ from gui.features.header.buttons import SteadyButton
 from gui.features.header.sparkline import Sparkline
 from gui.features.header.watching import Watched
 from gui.features.train.controller import TrainingController
-from gui.features.train.status import RunStatus
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
@@ -92,15 +91,16 @@ class RunHeader(QWidget):
     def __init__(
         self,
         training: TrainingController,
-        status: RunStatus,
+        elapsed_s: Callable[[], float],
         watched: Watched,
         situations: Situations,
         telemetry: TelemetryModel,
         session: Session,
         actions: ActionRegistry,
     ) -> None:
+        """Take the app's parts; `elapsed_s` returns the seconds that the run on show has trained."""
         super().__init__()
-        self._training, self._status, self._watched = training, status, watched
+        self._training, self._elapsed_s, self._watched = training, elapsed_s, watched
         self._situations, self._telemetry, self._session = situations, telemetry, session
         self.setObjectName("runHeader")
         self.setAccessibleName(tr("The run on show"))
@@ -281,7 +281,7 @@ class RunHeader(QWidget):
 
     def _write_time(self, run: RunRecord | None, told: RunTelemetry | None) -> None:
         training, state = self._training, self._training.state
-        elapsed, limit = self._status.elapsed_s(), told.meta.config.get("seconds") if told and told.meta else 0
+        elapsed, limit = self._elapsed_s(), told.meta.config.get("seconds") if told and told.meta else 0
         remark = tr("limit {clock}", clock=clock_text(limit)) if isinstance(limit, int | float) and limit else ""
         notice = training.notice
         ended = run is not None and state.is_end

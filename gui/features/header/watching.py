@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from gui.features.play.controller import PlayController
-from gui.features.runs.controller import RunsController
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.run_progress import validations
 from gui.state.situation import Situations
@@ -25,12 +25,13 @@ class Watched(QObject):
         playing: PlayController,
         checkpoints: CheckpointList,
         telemetry: TelemetryModel,
-        runs: RunsController,
+        show: Callable[[str], object],
         situations: Situations,
     ) -> None:
+        """Take the app's parts; `show` brings a run on show."""
         super().__init__()
         self._playing, self._checkpoints, self._telemetry = playing, checkpoints, telemetry
-        self._runs, self._situations = runs, situations
+        self._show, self._situations = show, situations
         self._counted = ""
         self.goals = self.episodes = 0
         """Episodes that reached the goal, and all that ended, since the checkpoint was deployed."""
@@ -73,7 +74,7 @@ class Watched(QObject):
         if card is not None and self._playing.checkpoint != self._counted:
             self._counted, self.goals, self.episodes = self._playing.checkpoint, 0, 0
             if card.run_id != self._telemetry.focus and not self._situations.is_training:
-                self._runs.show(card.run_id)
+                self._show(card.run_id)
         self.changed.emit()
 
     def _on_played(self, event: PlayEvent) -> None:

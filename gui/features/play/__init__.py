@@ -12,12 +12,12 @@ from gui.features.play.side import SidePanel
 from gui.features.play.slots import SlotsController
 from gui.features.play.sound import SoundController
 from gui.features.play.strip import PlayStrip
-from gui.features.train.preview import TaskPreview
 from gui.features.train.wall import EnvWall
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Choice, Context, Feature, TabSpec
 from gui.state.session import Place
+from gui.state.task_preview import TaskPreview
 
 
 def feature(context: Context) -> Feature:

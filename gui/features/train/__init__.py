@@ -5,7 +5,6 @@ from __future__ import annotations
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
 from gui.features.train.dock import TrainingDock
-from gui.features.train.preview import TaskPreview
 from gui.features.train.status import RunStatus
 from gui.features.train.wall import EnvWall
 from gui.features.train.welcome import Demo, Welcome
@@ -14,6 +13,7 @@ from gui.kit.words import tr
 from gui.state.compiling import Compiling
 from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
 from gui.state.session import Navigation, Place, Session
+from gui.state.task_preview import TaskPreview
 from trainer_core.wire.run_record import RunState
 
 

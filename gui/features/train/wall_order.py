@@ -1,4 +1,4 @@
-"""Which environment stands at which place of the wall, and which ones keep an old picture."""
+"""Places of the environments on the wall, and the environments that keep an old picture."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPush
 
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import DEMO, DEMO_S, TrainingController
-from gui.features.train.preview import TaskPreview
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
 from gui.kit.labels import button, label, rule
@@ -23,6 +22,7 @@ from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import END_OF_RUN, Notices
 from gui.state.session import Navigation
+from gui.state.task_preview import TaskPreview
 from trainer_core.lab.presets import PRESETS
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
