@@ -212,5 +212,6 @@ QFrame[role="card"] {
   background: palette(window); border: 1px solid palette(mid); border-radius: 6px; }
 QFrame[role="banner"] {
   background: palette(button); border: 1px solid palette(mid); border-radius: 4px; }
+QFrame[role="upright"] { background: palette(mid); border: none; }
 QFrame[role="rule"] { background: palette(mid); border: none; max-height: 1px; min-height: 1px; }
 """

@@ -27,7 +27,7 @@ class SteadyButton(QPushButton):
             self.setProperty("action", action.objectName())
         self.is_compact = False
         """True while the button shows its icon alone."""
-        self._shown, self._is_there = "", True
+        self._shown, self._drawn, self._is_there = "", "", True
         self._later = QTimer(self, singleShot=True, interval=WORDS_MS)
         self._later.timeout.connect(self._show_words)
         self.clicked.connect(self._on_clicked)
@@ -37,8 +37,9 @@ class SteadyButton(QPushButton):
 
     def set_compact(self, is_compact: bool) -> None:
         """Show the icon alone, or icon and words; a button without an icon keeps its words."""
-        self.is_compact = is_compact and bool(self._symbol)
-        self._write()
+        if self.is_compact is not (is_compact and bool(self._symbol)):
+            self.is_compact = not self.is_compact
+            self._write()
 
     def _words(self) -> str:
         return self._fixed or self._action.iconText()
@@ -68,5 +69,6 @@ class SteadyButton(QPushButton):
         self.setText("" if self.is_compact else self._shown)
         self.setAccessibleName(plain)
         symbol = self._symbol if self._fixed else self._action.symbol or self._symbol
-        if symbol:
+        if symbol != self._drawn:
+            self._drawn = symbol
             self.setIcon(icon(symbol))

@@ -21,9 +21,8 @@ def feature(context: Context) -> Feature:
         return AgentDock(context.session, runners, draft, context[PlayController], context.actions)
 
     def make_strip() -> Strip:
+        context.add(ModeCorner(context.session, context.situations, context.actions))
         return Strip(
-            context[AgentDock],
-            context.add(ModeCorner()),
             context.session,
             context.situations,
             context[TrainingController].draft,

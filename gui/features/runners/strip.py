@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gui.features.runners.dock import AgentDock
+from gui.features.runners.switches import mode_switch, operation_switch, task_box
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import NATIVE, ActionRegistry
@@ -25,23 +25,29 @@ DOCK_COMMAND = f"dock.{names.AGENT_DOCK}"
 
 
 class ModeCorner(QWidget):
-    """Place at the right end of the menu bar for the mode switch, while nothing else shows it."""
+    """Place at the right end of the menu bar with the mode switch, while nothing else shows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session, situations: Situations, actions: ActionRegistry) -> None:
         super().__init__()
         self.setProperty("role", "titlebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(0, 2, 16, 2)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 2, 16, 2)
+        row.addWidget(mode_switch(session, actions, "corner_"))
+        self._situations = situations
+        for signal in (situations.changed, situations.folded_changed):
+            signal.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.setVisible(self._situations.is_left_folded and self._situations.now is Situation.FIRST)
 
 
 class Strip(QWidget):
-    """Bar with the switches of the agent dock, which move between the two, and a summary of the next run."""
+    """Bar with the switches of the agent dock, and a summary of the next run."""
 
     def __init__(
         self,
-        dock: AgentDock,
-        corner: ModeCorner,
         session: Session,
         situations: Situations,
         draft: ConfigDraft,
@@ -50,7 +56,7 @@ class Strip(QWidget):
         actions: ActionRegistry,
     ) -> None:
         super().__init__()
-        self._dock, self._corner, self._session, self._situations = dock, corner, session, situations
+        self._session, self._situations = session, situations
         self._draft, self._checkpoints, self._telemetry = draft, checkpoints, telemetry
         self.setObjectName("strip")
         self.setAccessibleName(tr("The next run"))
@@ -70,10 +76,14 @@ class Strip(QWidget):
         self.summary = ElidedLabel("", "muted")
         self.summary.setObjectName("nextRun")
         self.summary.setAccessibleName(tr("What the next run would be"))
-        self.changed = label("", "title")
         self.edit = button(tr("Edit set-up"), "editSetup", clicked=unfold)
         self.edit.setProperty("flat", True)
-        for widget in (self.fold, self._rules[0], self._task, self._rules[1], self._rules[2], self.changed):
+        self.operations = operation_switch(session, actions, "strip_")
+        self.tasks = task_box(session, "strip_")
+        self.tasks.setMinimumWidth(TASK_WIDTH)
+        modes, (first, second, third) = mode_switch(session, actions, "strip_"), self._rules
+        row.addWidget(self.fold)
+        for widget in (modes, first, self._task, self.tasks, second, self.operations, third):
             row.addWidget(widget)
         row.addWidget(self.summary, 1)
         row.addWidget(self.edit)
@@ -90,7 +100,6 @@ class Strip(QWidget):
             checkpoints.selection_changed,
         ):
             signal.connect(self.refresh)
-        self._is_here = self._is_corner = False
         self.refresh()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -99,48 +108,27 @@ class Strip(QWidget):
         is_tiny = self.width() < TINY
         for each in (self._task, self._key, self._rules[0]):
             each.setHidden(is_tiny)
-        self._dock.tasks.setMinimumWidth(0 if is_tiny or not self._is_here else TASK_WIDTH)
+        self.tasks.setMinimumWidth(0 if is_tiny else TASK_WIDTH)
 
     def refresh(self, *_: object) -> None:
-        """Move the switches to where they belong now, and show what the next run would be."""
-        folded = self._situations.is_left_folded
-        first = folded and self._situations.now is Situation.FIRST
-        self._move(folded and not first, first)
-        self.setVisible(folded and not first)
+        """Show what the next run would be, if the left dock does not."""
+        self.setVisible(self._situations.is_left_folded and self._situations.now is not Situation.FIRST)
         if DOCK_COMMAND in self._actions.all():
             self._key.setText(self._actions[DOCK_COMMAND].shortcut().toString(NATIVE))
         learns = self._session.mode is Mode.AGENT
-        for widget in (self._rules[1], self._rules[2], self.summary, self.changed):
+        for widget in (self._rules[1], self._rules[2], self.operations, self.summary):
             widget.setVisible(learns)
-        words, changed = self._words() if learns else ("", 0)
-        self.summary.setText(words)
-        self.changed.setText(tr("{count} changed", count=changed) if changed else "")
+        self.summary.setText(self._words() if learns else "")
 
-    def _move(self, is_here: bool, is_corner: bool) -> None:
-        if (is_here, is_corner) == (self._is_here, self._is_corner):
-            return
-        self._is_here, self._is_corner = is_here, is_corner
-        if is_here:
-            row, dock = self._row, self._dock
-            row.insertWidget(1, dock.modes)
-            row.insertWidget(row.indexOf(self._task) + 1, dock.tasks)
-            row.insertWidget(row.indexOf(self._rules[1]) + 1, dock.operations)
-            dock.tasks.setMinimumWidth(TASK_WIDTH if self.width() >= TINY else 0)
-        else:
-            self._dock.tasks.setMinimumWidth(0)
-            self._dock.take_choices()
-            if is_corner:
-                self._corner.row.addWidget(self._dock.modes)
-
-    def _words(self) -> tuple[str, int]:
-        """Return what *Start* or *Deploy* would begin, and the number of changed fields."""
+    def _words(self) -> str:
+        """Return what *Start* or *Deploy* would begin."""
         if self._session.operation is Operation.TRAIN:
             return self._draft.summary()
         card = self._checkpoints.selected
         if card is None:
-            return tr("No checkpoint is selected"), 0
+            return tr("No checkpoint is selected")
         name = self._telemetry.label(card.run_id)
-        return tr("Checkpoint of {name} at {steps:,} steps", name=name, steps=card.env_steps), 0
+        return tr("Checkpoint of {name} at {steps:,} steps", name=name, steps=card.env_steps)
 
 
 def _upright() -> QFrame:

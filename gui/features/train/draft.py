@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -159,13 +159,13 @@ class ConfigDraft(QObject):
             if spec.name == "task" or values[spec.name] != spec.default
         }
 
-    def summary(self) -> tuple[str, int]:
-        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3", and how many fields differ.
+    def summary(self) -> str:
+        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3, 2 changed".
 
-        They differ from the nearest preset, or from the defaults of another library's trainer.
+        The fields have changed against the nearest preset, or the defaults of another library's trainer.
         """
         if self.runner.id != NATIVE.id:
-            return self.runner.title, sum(map(self.is_changed, self._texts))
+            return _joined((self.runner.title,), sum(map(self.is_changed, self._texts)))
         usual, names = self._defaults(), [spec.name for spec in self.fields if spec.name != "task"]
         own = {spec.name: spec.show(spec.default) for spec in self.fields}
         first = PRESETS[FIRST_PRESET].fields
@@ -183,7 +183,7 @@ class ConfigDraft(QObject):
             self._texts["algo"].upper(),
             tr("seed {seed}", seed=self._texts["seed"]),
         )
-        return " \u00b7 ".join(parts), differing(nearest)
+        return _joined(parts, differing(nearest))
 
     def wishes(self, texts: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """Return the default values by field that the form's task sets; `texts` replaces the form's contents."""
@@ -237,6 +237,10 @@ class ConfigDraft(QObject):
 
     def _field_of(self, message: str) -> str:
         return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")
+
+
+def _joined(parts: Iterable[str], changed: int) -> str:
+    return " \u00b7 ".join((*parts, *([tr("{count} changed", count=changed)] if changed else [])))
 
 
 @functools.cache
