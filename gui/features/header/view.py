@@ -108,9 +108,8 @@ class RunHeader(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(HEIGHT)
         self._every: list[SteadyButton] = []
-        row = QHBoxLayout(self)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 16, 0)
-        row.setSpacing(24)
         row.addLayout(self._identity())
         row.addLayout(self._success())
         self.line = Sparkline()
@@ -151,7 +150,7 @@ class RunHeader(QWidget):
         self.badge, self.task = Badge(), ElidedLabel("", "muted")
         self.badge.setObjectName(names.STATUS_BADGE)
         self.task.setObjectName("headerTask")
-        self.task.setMinimumWidth(124)
+        self.task.setMinimumWidth(112)
         first.addWidget(self.name)
         first.addWidget(self.id)
         first.addStretch(1)
@@ -165,7 +164,6 @@ class RunHeader(QWidget):
         row.setSpacing(4)
         self.big, self.percent = label("", "heading"), label("%", "muted")
         self.big.setObjectName("successNow")
-        self.big.setMinimumWidth(self.big.fontMetrics().horizontalAdvance("0") * 3)
         self.big.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.told = Fact("headerSuccess", 116)
         self.told.value.hide()
@@ -197,6 +195,7 @@ class RunHeader(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._row.setSpacing(14 if self.width() < MIDDLE else 24)
         self.line.setFixedWidth(120 if self.width() < MIDDLE else 172)
         self._fit()
 
