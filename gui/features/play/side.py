@@ -27,8 +27,8 @@ ROW, LOW_ROW = 22, 14
 NAME_WIDTH, SHARE_WIDTH = 72, 44
 LONGEST = 150
 """Steps that a trace shows."""
-GOAL_ROOM = 560
-"""Height of the panel in pixels from which there is room for the goal."""
+GOAL_ROOM, SMALL_GOAL_ROOM = 560, 480
+"""Heights of the panel in pixels from which there is room for the goal at its full size, and at half of it."""
 TRUE_RETURN_SPEED = 4.0
 """Speed up to which the player reports every step, so that the rewards add up to the return."""
 
@@ -177,7 +177,6 @@ class SidePanel(QWidget):
     def _goal_row(self, palette: Palette) -> QWidget:
         self.goal = Screen(palette, "playGoal", tr("Goal picture"))
         self.goal.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.goal.setFixedSize(160, 144)
         self.step, self.gain = label("", "title"), label("", "title")
         facts = QVBoxLayout()
         facts.setSpacing(2)
@@ -205,7 +204,9 @@ class SidePanel(QWidget):
         self._show_goal()
 
     def _show_goal(self) -> None:
-        self._goal.setVisible(self._found is not None and self.height() >= GOAL_ROOM)
+        size = QSize(160, 144) if self.height() >= GOAL_ROOM else QSize(80, 72)
+        self.goal.setFixedSize(size)
+        self._goal.setVisible(self._found is not None and self.height() >= SMALL_GOAL_ROOM)
 
     def begin(self) -> None:
         """Clear the traces, and show the goal of the game that plays now."""
