@@ -14,7 +14,7 @@ from gui.state.session import Session
 from gui.state.task_pictures import OBSERVATION, TaskPictures, read_task_pictures
 from trainer_core.lab.paths import HomePaths
 
-GAP, CAPTION = 16, 32
+GAP, CAPTION, MARGIN = 16, 32, 16
 
 
 class TaskPreview(QWidget):
@@ -47,8 +47,9 @@ class TaskPreview(QWidget):
     def scale(self) -> int:
         """Return device pixels per pixel of the pictures, at most as many as fit."""
         ratio = self.devicePixelRatioF()
-        wide = (self.width() - GAP) * ratio / (2 * OBSERVATION[1])
-        high = (self.height() - CAPTION) * ratio / OBSERVATION[0]
+        margin = 2 * MARGIN if self._is_stage else 0
+        wide = (self.width() - GAP - margin) * ratio / (2 * OBSERVATION[1])
+        high = (self.height() - CAPTION - margin) * ratio / OBSERVATION[0]
         return max(1, int(min(wide, high)))
 
     @guarded

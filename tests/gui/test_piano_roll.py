@@ -223,7 +223,8 @@ def test_another_recording_beside_the_roll_follows_it(opened: App, game: Console
 def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
     view, piano = opened[ReplayView], opened[RollPanel].piano
     opened.window.resize(1024, 700)
-    show_dock(opened, names.AGENT_DOCK)
+    for name in (names.AGENT_DOCK, names.RUNS_DOCK):
+        show_dock(opened, name)
     until(lambda: piano.cell < 24 and view.strip.isHidden())
     assert piano.viewport().width() >= NUMBER + 8 * piano.cell
     assert view.panel.geometry().right() < view.width()

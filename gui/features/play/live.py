@@ -111,6 +111,7 @@ class LiveView(QWidget):
         self.scale.setObjectName("scaleBox")
         self.scale.setAccessibleName(tr("How large the picture is"))
         self.scale.setProperty("flat", True)
+        self.scale.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.scale.addItems([tr("Fit"), tr("Whole pixels")])
         self.scale.activated.connect(self._on_scale)
         row.addWidget(self.scale)
