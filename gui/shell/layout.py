@@ -107,7 +107,7 @@ class Layout(QObject):
     def _usual(self) -> set[str]:
         """Return the docks that the present situation shows, as long as the user has not chosen others."""
         situations = self._situations
-        bottom = set(BOTTOM) if situations.has_runs else set()
+        bottom: set[str] = set(BOTTOM) if situations.has_runs else set()
         match situations.now:
             case Situation.FIRST:
                 return set()
@@ -194,7 +194,7 @@ class Layout(QObject):
             self._arranged = now
             self._situations.end_setup()
             return
-        self._folds.note(self._key, closed, opened, self._left())
+        self._folds.note(self._key, set(closed), set(opened), self._left())
         if self.size.name == WINDOW_SIZES[-1].name and opened & set(RIGHT):
             self._folds.fold(self._key, names.AGENT_DOCK)
         self._arranged = now

@@ -192,7 +192,8 @@ class MainWindow(QMainWindow):
 
     def _on_layout(self) -> None:
         """Offer the run table in the status bar while it is folded; show no bars around a game that is alone."""
-        is_folded = self.findChild(QDockWidget, names.RUNS_DOCK).isHidden()
+        dock = self.findChild(QDockWidget, names.RUNS_DOCK)
+        is_folded = dock is not None and dock.isHidden()
         self._runs.setVisible(is_folded and self._situations.has_runs and not self.layouts.is_only_center)
         self._top_bars.setHidden(self.layouts.is_only_center)
 
