@@ -267,6 +267,8 @@ class Layout(QObject):
             sizes = [self._sizes.get(dock.objectName(), self._usual_size(dock)) for dock in docks]
             self._window.resizeDocks(docks, [size.width() for size in sizes], Qt.Orientation.Horizontal)
             self._window.resizeDocks(docks, [size.height() for size in sizes], Qt.Orientation.Vertical)
+            if names.AGENT_DOCK not in self._sizes:
+                self._tighten()
 
     def _usual_size(self, dock: QDockWidget) -> QSize:
         area, size = self._window.dockWidgetArea(dock), self.size
@@ -291,8 +293,9 @@ class Layout(QObject):
         agent = self._docks[names.AGENT_DOCK]
         below = next((self._docks[name] for name in LEFT[1:] if not self._docks[name].isHidden()), None)
         wanted = self._text_height(agent.width())
-        if below is not None and not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
-            self._window.resizeDocks([agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical)
+        if below is not None and not agent.isFloating() and not wanted <= agent.height() <= wanted + 4:
+            rest = max(1, agent.height() + below.height() - wanted)
+            self._window.resizeDocks([agent, below], [wanted, rest], Qt.Orientation.Vertical)
 
     def _on_mode(self) -> None:
         self._sizes.pop(names.AGENT_DOCK, None)

@@ -25,6 +25,7 @@ KEYS = re.compile(r"\((?:(?:Ctrl|Shift|Alt)\+)*[^()\s]+\)$")
 DATA = {
     "agentCatalog",
     "taskCatalog",
+    "strip_taskCatalog",
     "equivalentLine",
     "startReason",
     "commandPreview",
