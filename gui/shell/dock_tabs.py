@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
 from gui.kit.containers import Dock
@@ -30,8 +31,16 @@ class DockTabs(QObject):
         self._later.start()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the tab bars; a double click on a tab gives its dock a window of its own, as one on a title does."""
         if event.type() in MOVES:
             self._later.start()
+        is_double = isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonDblClick
+        if is_double and isinstance(watched, QTabBar) and isinstance(event, QMouseEvent):
+            title = watched.tabText(watched.tabAt(event.position().toPoint()))
+            for dock in self._docks:
+                if dock.windowTitle() == title:
+                    dock.setFloating(True)
+                    return True
         return super().eventFilter(watched, event)
 
     def _place(self) -> None:
