@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
@@ -10,6 +10,8 @@ from gui.kit.containers import Dock
 from gui.shell.layout import Layout
 
 MARGIN = 8
+TORN_BY = QPoint(40, -80)
+"""Way by which a dock that is torn off moves, so that it is seen to be apart."""
 MOVES = {QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.Hide}
 """Events after which tab bars may stand elsewhere."""
 
@@ -40,6 +42,7 @@ class DockTabs(QObject):
             for dock in self._docks:
                 if dock.windowTitle() == title:
                     dock.setFloating(True)
+                    dock.move(dock.pos() + TORN_BY)
                     return True
         return super().eventFilter(watched, event)
 
