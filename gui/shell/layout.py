@@ -19,7 +19,7 @@ from gui.state.situation import Situation, Situations
 
 LOW = 800
 """Height of the window in pixels below which the run table is folded while a run is on show."""
-BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 140, 84, 156, 360
+BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 140, 84, 140, 360
 SETTLED_MS = (0, 20, 60)
 """Milliseconds after a dock was shown or hidden at which the sizes of all docks are set.
 

@@ -141,8 +141,8 @@ class AgentDock(Dock):
         self._playing = playing
         body = QWidget()
         column = QVBoxLayout(body)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
         self.modes = mode_switch(session, actions)
         column.addWidget(self.modes)
         self._hint = label("", "muted", wrap=True)
