@@ -155,6 +155,7 @@ def test_what_the_user_closed_stays_closed_there_and_what_he_opened_stays(make_a
     first.window.layouts.save()
     first[Settings].save()
     again = make_app(home.root)
+    assert again.window.layouts.restore(), "with docks in one place, too"
     again[Navigation].show(Place.LIVE)
     assert names.RUNS_DOCK not in shown_in(again, Situation.RUN)
     again[Navigation].show(Place.CURVES)
