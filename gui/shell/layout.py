@@ -298,8 +298,8 @@ class Layout(QObject):
             self._window.resizeDocks([agent, below], [wanted, rest], Qt.Orientation.Vertical)
 
     def _on_mode(self) -> None:
-        self._sizes.pop(names.AGENT_DOCK, None)
         self.arrange()
+        self._sizes.pop(names.AGENT_DOCK, None)  # its texts are others now
         QTimer.singleShot(0, self, self._tighten)
 
     # -- places -----------------------------------------------------------------------------
