@@ -306,7 +306,7 @@ class Stream:
 
         from gui.features.curves.dock import TelemetryDock
         from gui.features.play.live import LiveView
-        from gui.state.session import Navigation
+        from gui.state.session import Mode, Navigation, Session
         from gui.state.telemetry import TelemetryModel
         from tests.support.made_records import update_record
         from trainer_core.wire.frames import FrameShape, FrameWriter
@@ -323,7 +323,9 @@ class Stream:
         table.column("env_steps")[:] = np.arange(POINTS) * 2048
         self._telemetry.set_focus("bench")
         app[TelemetryDock].tabs.setCurrentIndex(1)  # eight plots
+        app[Session].set_mode(Mode.HUMAN)  # the place of the game, not a preview of the next run
         app[Navigation].leave_welcome()
+        app[Navigation].show_dock("telemetryDock")
         app[LiveView].source.open(frames)
         app[LiveView].refresh()
         self._timers = [QTimer(interval=16), QTimer(interval=1000 // RECORDS_PER_S)]

@@ -31,30 +31,53 @@ WIDEST_TEXT = 440
 
 
 class Dock(QDockWidget):
-    """Dock with a flat title bar; `head` is the layout at the right of the title."""
+    """Dock with a flat title bar; `head` is the layout of the widget `tools` at the right of the title."""
 
     def __init__(self, title: str, object_name: str) -> None:
         super().__init__(title)
         self.setObjectName(object_name)
         # A click on the dock's text, too, takes the keyboard focus from the game.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        bar = QWidget()
+        self._bar = bar = QWidget()
         bar.setProperty("role", "titlebar")
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        row = QHBoxLayout(bar)
+        self._row = row = QHBoxLayout(bar)
         row.setContentsMargins(12, 1, 4, 2)
         row.setSpacing(4)
         row.addWidget(label(title, "title"))
         row.addStretch(1)
-        self.head = QHBoxLayout()
+        self.tools = QWidget()
+        self.head = QHBoxLayout(self.tools)
+        self.head.setContentsMargins(0, 0, 0, 0)
         self.head.setSpacing(4)
-        row.addLayout(self.head)
+        row.addWidget(self.tools)
         close = icon_button("close", tr("Close {title}", title=title), clicked=self.close)
         # The keyboard closes docks by their shortcuts; a Space after Start must not.
         close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row.addWidget(close)
         bar.setFixedHeight(BAR)
         self.setTitleBarWidget(bar)
+        self._no_bar = QWidget()
+        self.is_tab = False
+        """True while the dock stands behind others or in front of them, so that its tab is its title."""
+
+    @property
+    def has_tools(self) -> bool:
+        return self.head.count() > 0
+
+    def set_tab(self, is_tab: bool, window: QWidget) -> None:
+        """Hide the title bar in favour of a tab; `tools` then belongs to `window`, which shows it beside the tabs."""
+        if is_tab == self.is_tab:
+            return
+        self.is_tab = is_tab
+        if is_tab:
+            self.tools.setParent(window)
+            self.setTitleBarWidget(self._no_bar)
+        else:
+            self.setTitleBarWidget(self._bar)
+            self._row.insertWidget(2, self.tools)
+            self.tools.show()
+        self._bar.setHidden(is_tab)
 
 
 class Section(QWidget):

@@ -45,6 +45,7 @@ def define_places(
     docks: Mapping[QDockWidget, str],
     tabs: Mapping[str, QTabWidget],
     telemetry: TelemetryModel,
+    layout: Layout,
 ) -> None:
     """Define commands that show a dock or a tab.
 
@@ -59,7 +60,7 @@ def define_places(
         registry.add(
             f"dock.{dock.objectName()}",
             dock.windowTitle(),
-            partial(_toggle_dock, dock),
+            partial(layout.toggle, dock),
             keys,
             is_on=lambda dock=dock: not dock.isHidden(),
             follows=(dock.visibilityChanged,),
@@ -150,15 +151,6 @@ def define_dialogs(context: Context, features: Sequence[Feature], choices: Seque
     registry.add("shortcuts", tr("Keyboard"), show_keys, "F12")
     registry.add("commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry), "Ctrl+Shift+P")
     registry.add("settings", tr("Settings..."), open_settings, "Ctrl+,")
-
-
-def _toggle_dock(dock: QDockWidget) -> None:
-    """Close a dock that is visible; show it if it is closed or covered by another dock."""
-    if dock.isHidden() or dock.visibleRegion().isEmpty():
-        dock.show()
-        dock.raise_()
-    else:
-        dock.close()
 
 
 def _toggle_full_screen(window: QMainWindow) -> None:

@@ -22,7 +22,7 @@ class Appearance(QObject):
         self.screen = ""
         self.rings = FocusRings(self)
         palette.is_lcd = settings.flag("view/lcd", False)
-        palette.is_whole = settings.flag("view/whole_pixels", True)
+        palette.is_whole = settings.flag("view/whole_pixels", False)
         self.set_screen(settings.text("view/screen", "green"))
 
     @property

@@ -65,18 +65,10 @@ def reason_words(reason: str) -> str:
     return known.get(reason, reason)
 
 
-def validating_words(detail: str, share: float) -> str:
-    """Return a text on the progress of a validation, from a heartbeat's detail; empty for any other detail."""
+def validating_words(detail: str) -> str:
+    """Return how many episodes of a validation are over, from a heartbeat's detail; empty for any other detail."""
     found = _PLAYED.match(detail)
-    if found is None:
-        return ""
-    over, episodes = map(int, found.groups())
-    return tr(
-        "Validating {over} of {episodes} episodes, {share:.0%} played",
-        over=over,
-        episodes=episodes,
-        share=max(0.0, share),
-    )
+    return tr("Validating {over} of {episodes}", over=found[1], episodes=found[2]) if found else ""
 
 
 def unconfirmed_words(detail: str) -> str:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from gui.app import App, collect_if_due, create_app, create_application
 from gui.features.play.controller import PlayController
 from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
 from gui.shell.notices import Banner
 from gui.shell.shutdown import Shutdown
 from gui.state.bridge import ensure_loop, release_loop
@@ -53,6 +54,18 @@ def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> Non
     while not condition():
         assert time.monotonic() < deadline, "the condition never held"
         QTest.qWait(5)
+
+
+def set_up(app: App) -> None:
+    """Open the form of the next run, which a first start does not show."""
+    app.actions["dock.trainingDock"].trigger()
+    until(lambda: find(app, names.TRAINING_DOCK).isVisible())
+
+
+def show_dock(app: App, name: str) -> None:
+    """Show a dock that the present situation hides."""
+    app.actions[f"dock.{name}"].trigger()
+    until(lambda: find(app, name).isVisible())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,7 @@ from gui.features.play.saliency import SaliencyController
 from gui.features.train.controller import TrainingController
 from gui.features.train.wall import EnvWall
 from gui.kit import object_names as names
-from gui.kit.screen import Palette, Screen, place_of
+from gui.kit.screen import Palette, Screen
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.session import Navigation, Place, Session
 from tests.gui.conftest import click, find, press, there, until
@@ -63,7 +63,7 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     assert not saliency.isEnabled()
     app.window.resize(1024, 700)
     deploy(app, card(tmp_path / "sees", 1))
-    until(lambda: view.has_picture and not app[LiveView].strip.thoughts.isHidden())
+    until(lambda: view.has_picture and not app[LiveView].panel.isHidden())
     until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()
     click(app, "saliencyButton")
@@ -124,9 +124,9 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
 
 def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_path: Path) -> None:
     session, line = app[Session], find(app, "playsNow", QLabel)
-    app[Navigation].show_dock(names.AGENT_DOCK)
     session.set_task("pocket_quest/leave_house")
     deploy(app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
+    app[Navigation].show_dock(names.AGENT_DOCK)
     until(line.isVisible)
     assert line.text() == "Plays now: Tiny goal"
     session.set_task("tiny_goal")
@@ -153,6 +153,7 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
         wall._on_frame()
 
     wall._watched = "r"
+    wall._watch = lambda again=False: None
     wall.source.open(path)
     publish(0)
     wall._timer.stop()
@@ -166,29 +167,34 @@ def test_the_wall_is_sorted_and_one_stands_still(app: App) -> None:
 
     def shown() -> list[int]:
         """The shade at each place."""
-        picture = there(wall.screen_view.picture)
-        places = [place_of(at, wall._columns, (144, 160)) for at in range(4)]
-        return [int(picture[y, x]) for x, y in places]
+        return [int(there(wall.view._pictures)[env, 0, 0]) for env, _ in wall.view.tiles()]
 
     for index, order in ((1, [2, 1, 3, 0]), (2, [1, 3, 2, 0]), (0, [0, 1, 2, 3])):
         sort.setCurrentIndex(index)
         sort.activated.emit(index)
         assert shown() == order
-    assert wall.screen_view.marks[2].text == "0.30  3/3"
-    target = wall.screen_view.target()
-    QTest.mouseClick(wall.screen_view, Qt.MouseButton.RightButton, pos=target.topLeft() + QPoint(4, 4))
+    assert wall.view.words[2] == "3 of 3"
+    assert wall.view.left[3] == 0.5
+    first = wall.view.tiles()[0][1].center()
+    QTest.mouseClick(wall.view, Qt.MouseButton.RightButton, pos=first)
     publish(1)
     assert shown() == [0, 2, 3, 0], "env 0 is as it was, the others went on"
-    assert [mark.is_framed for mark in wall.screen_view.marks] == [True, False, False, False]
-    # Large, it says which, and can be let go.
-    QTest.mouseClick(wall.screen_view, Qt.MouseButton.LeftButton, pos=target.topLeft() + QPoint(4, 4))
+    assert wall.view.still == {0}
+    # Large, in Live, it says which, and can be let go.
+    QTest.mouseClick(wall.view, Qt.MouseButton.LeftButton, pos=first)
+    until(wall.console.isVisible)
+    assert app[Navigation].place is Place.LIVE
+    publish(1)
     freeze = find(app, "wallFreezeButton", QPushButton)
     assert freeze.isChecked()
-    assert wall.screen_view.picture.max() == 0
-    assert "Game Boy 0, frozen" in wall.caption.text()
+    assert there(wall.console.screen_view.picture).max() == 0
+    assert wall.console.caption.text().startswith("Game Boy 1 of ")
+    assert wall.console.caption.text().endswith(", frozen")
     QTest.mouseClick(freeze, Qt.MouseButton.LeftButton)
-    assert wall.screen_view.picture.max() == 1
-    assert "distance and goals 0.40  0/2" in wall.caption.text()
+    assert there(wall.console.screen_view.picture).max() == 1
+    assert wall.console.caption.text().endswith("goals of episodes: 0 of 2")
+    QTest.keyClick(wall.console.screen_view, Qt.Key.Key_Escape)
+    assert app[Navigation].place is Place.WALL
     writer.close()
 
 
@@ -214,7 +220,7 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     training.set_consent(True)
     training.start()
     until(lambda: training.state is RunState.RUNNING and wall._watched)
-    wall.screen_view.show_picture(np.zeros((144, 160), np.uint8))
+    wall._newest = np.zeros((1, 144, 160), np.uint8)
     first, sent = training.run_id, []
     wall._send = lambda run_id, envs: sent.append((run_id, envs))
     training.set_consent(True)
@@ -225,8 +231,8 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     press(app.window.banners.banners[-1])
     until(lambda: training.state is RunState.QUEUED)
     assert sent == [(first, 0)]
-    assert not wall.screen_view.has_picture
-    assert wall.screen_view.hint == wall.caption.text() == "The run waits in the queue"
+    assert not wall.view.has_picture
+    assert wall.view.hint == "The run waits in the queue"
 
 
 def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

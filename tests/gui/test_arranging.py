@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QDockWidget
 
 from gui.app import App
 from gui.features.checkpoints.dock import CheckpointsDock
-from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import PlotChoices
 from gui.features.curves.saved_views import SavedViews, ViewHistory, ViewsController
 from gui.features.games.view import GamesView
@@ -72,7 +71,9 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
 
 def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     history, telemetry = app[ViewHistory], app[TelemetryModel]
-    until(lambda: app.window.isVisible())
+    app.actions["dock.checkpointsDock"].trigger()
+    until(lambda: app[CheckpointsDock].isVisible())
+    QTest.qWait(1)
     history.settle()
     history.forget_difference()
     assert not app.actions["undoView"].isEnabled() or history.undo_refusal() == ""
@@ -192,16 +193,17 @@ def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app,
 
 
 def heights(app: App) -> dict[str, tuple[int, int]]:
-    docks = (app[AgentDock], app[TrainingDock], app[TelemetryDock], app[CheckpointsDock], app[RunsDock])
+    docks = (app[AgentDock], app[TrainingDock], app[RunsDock])
     return {dock.objectName(): (dock.width(), dock.height()) for dock in docks}
 
 
-@pytest.mark.parametrize(
-    "keys", ["agent training " * 2, "training agent " * 2, "runs agent " * 2, "telemetry checkpoints " * 2]
-)
+@pytest.mark.parametrize("keys", ["agent " * 2, "training " * 2, "runs agent " * 2, "telemetry checkpoints " * 2])
 def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
-    app.window.resize(1280, 900)
-    QTest.qWait(50)
+    app.window.resize(1440, 900)
+    for name in ("agent", "telemetry", "runs"):
+        app.actions[f"dock.{name}Dock"].trigger()
+    app.actions["dock.checkpointsDock"].trigger()
+    QTest.qWait(200)
     app.window.resizeDocks([app[AgentDock], app[RunsDock]], [230, 240], Qt.Orientation.Vertical)
     QTest.qWait(50)
     before = heights(app)

@@ -19,11 +19,11 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.checkpoints.dock import THUMB, CheckpointsDock, _thumbnail
+from gui.features.header.view import RunHeader
 from gui.features.play.ahead import PlayAhead
 from gui.features.play.controller import PlayController
 from gui.features.runners.dock import AgentDock
 from gui.features.train.controller import DEMO, TrainingController
-from gui.features.train.dock import TrainingDock
 from gui.features.train.welcome import Demo
 from gui.kit import object_names as names
 from gui.kit import theme
@@ -36,7 +36,7 @@ from gui.state.config_fields import train_line
 from gui.state.notices import Notice, Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, press, replaced, until, use_echo
+from tests.gui.conftest import click, find, press, replaced, set_up, until, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.cli.options import parse
@@ -325,6 +325,7 @@ def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:
 
 
 def test_an_agreement_is_about_one_command(app: App) -> None:
+    set_up(app)
     training, box = app[TrainingController], find(app, names.CONSENT_CHECK)
     click(app, "equivalentLine")  # unfolds the exact process and what changes it
     for change in (
@@ -353,7 +354,8 @@ def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:
 
 
 def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
-    badge = app[TrainingDock].badge
+    badge = app[RunHeader].badge
+    badge.setParent(None)
     shown = []
     for words in ("", "Stalled, no data for 32 s"):
         badge.set_state(RunState.RUNNING, words)

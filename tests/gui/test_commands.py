@@ -152,7 +152,7 @@ def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
     until(lambda: training.state is RunState.PAUSED)
     assert {"pause", "stop"} <= enabled()
     assert "checkpoint" not in enabled()
-    assert find(app, names.PAUSE_TRAINING_BUTTON, QPushButton).text() == "Resume"
+    until(lambda: find(app, names.PAUSE_TRAINING_BUTTON).accessibleName() == "Resume")
     assert app.actions["pause"].text() == "Resume training"
     assert_they_agree(app)
     app.actions["stop"].trigger()

@@ -22,6 +22,7 @@ from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_nam
 from gui.features.curves.saved_views import ViewHistory
 from gui.features.curves.scene import ALL
 from gui.features.curves.view import CurvesView
+from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.plot_look import with_names
 from gui.kit.plot_picture import stroke
@@ -31,7 +32,7 @@ from gui.state.appearance import Appearance
 from gui.state.run_history import RunTelemetry
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, grow, replaced, until
+from tests.gui.conftest import foreign_record, grow, replaced, show_dock, until
 from tests.support.made_records import update_record
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import records
@@ -404,6 +405,7 @@ def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:
 
 
 def test_a_title_that_is_double_clicked_fills_the_page_and_leaves_it(app: App, view) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock].cards["success_rate"]

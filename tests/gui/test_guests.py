@@ -26,7 +26,7 @@ from gui.state.config_fields import field_specs
 from gui.state.notices import Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, there, until
+from tests.gui.conftest import click, find, set_up, show_dock, there, until
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
@@ -108,6 +108,7 @@ def choose(app: App, runner_id: str) -> None:
 
 def test_a_chosen_guest_says_that_it_is_not_here_and_offers_to_install(app: App) -> None:
     app.bridge.service.runners += registered_runners()[1:]
+    set_up(app)
     assert not find(app, "missingRunner").isVisible()
     choose(app, "sb3")
     assert find(app, "missingRunner").isVisible()
@@ -204,6 +205,7 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
         seed=1,
         device="cpu",
     )
+    show_dock(app, names.TELEMETRY_DOCK)
     until(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
     tabs.setCurrentWidget(tab)
     kept = app.bridge.home.run("r").root / "episodes"

@@ -566,6 +566,5 @@ def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(app: App, o
     captured(app, own_rom)
     app[TaskDock].painter.painted.emit(0, 0, 40, 40, True)
     until(lambda: app[DraftModel].probe)
-    QApplication.processEvents()
     made = find(app, names.MAKE_TASK_BUTTON)
-    assert made.visibleRegion().boundingRect() == made.rect()
+    until(lambda: made.visibleRegion().boundingRect() == made.rect())

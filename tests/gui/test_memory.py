@@ -18,7 +18,7 @@ from gui.features.memory.controller import EQUAL, MemoryController, MemorySearch
 from gui.features.memory.dock import MemoryDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
-from gui.features.train.wall import WallOrder
+from gui.features.train.wall_order import WallOrder
 from tests.gui.conftest import click, find, until
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
@@ -142,6 +142,7 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     memory.changed.emit()
     assert dock.video_page.told.text() == "Tile 17, at 8110", "the next look leaves it there"
     # Behind another dock it asks for nothing, and its key brings it to the front again.
+    app[TelemetryDock].show()
     app[TelemetryDock].raise_()
     until(lambda: not memory._is_watched)
     app.actions["dock.memoryDock"].trigger()

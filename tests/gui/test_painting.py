@@ -17,10 +17,11 @@ from gui.app import App
 from gui.features.curves.dock import TelemetryDock
 from gui.features.log.dock import LogDock
 from gui.features.roll.piano_roll import PianoRoll
+from gui.kit import object_names as names
 from gui.kit.painting import PLACEHOLDER, guarded, guarded_item
 from gui.kit.plot_overlay import Overlay
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, foreign_record, until
+from tests.gui.conftest import find, foreign_record, show_dock, until
 
 SOURCES = sorted(Path(gui.__file__).parent.rglob("*.py"))
 
@@ -140,6 +141,7 @@ def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch:
 
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error))
     monkeypatch.setattr(Overlay, "_paint_marks", fail)
+    show_dock(app, names.TELEMETRY_DOCK)
     telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):
@@ -158,6 +160,7 @@ def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch:
 def test_a_plot_that_cannot_be_computed_leaves_the_others_their_turn(
     app: App, told: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):

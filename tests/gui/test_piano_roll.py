@@ -21,9 +21,10 @@ from gui.features.replay.view import ReplayView
 from gui.features.roll.controller import RollController
 from gui.features.roll.panel import RollPanel, branch_trees
 from gui.features.roll.piano_roll import HEAD, NUMBER, ROW, PianoRoll
+from gui.kit import object_names as names
 from gui.kit import theme
 from gui.state.notices import Notices
-from tests.gui.conftest import click, there, until
+from tests.gui.conftest import click, show_dock, there, until
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import HomePaths
@@ -222,6 +223,8 @@ def test_another_recording_beside_the_roll_follows_it(opened: App, game: Console
 def test_a_small_window_cuts_nothing_off_the_roll(opened: App) -> None:
     view, piano = opened[ReplayView], opened[RollPanel].piano
     opened.window.resize(1024, 700)
+    for name in (names.AGENT_DOCK, names.RUNS_DOCK):
+        show_dock(opened, name)
     until(lambda: piano.cell < 24 and view.strip.isHidden())
     assert piano.viewport().width() >= NUMBER + 8 * piano.cell
     assert view.panel.geometry().right() < view.width()

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from gui.app import App
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
+from gui.features.play.side import PolicyBars
 from gui.features.play.slots import SlotButton, SlotsController
-from gui.features.play.strip import PolicyBars
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.export_sheet import ExportSheet
 from gui.features.replay.lane import ACTION, ActionLane

@@ -20,13 +20,14 @@ from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.reports import html_of
 from gui.features.runs.controller import RunsController
 from gui.features.runs.model import RunList
+from gui.kit import object_names as names
 from gui.kit.plot_picture import clipped
 from gui.kit.plot_shapes import Curve
 from gui.state.notices import Notices
 from gui.state.run_notes import Note
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, foreign_record, replaced, until
+from tests.gui.conftest import find, foreign_record, replaced, show_dock, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
@@ -120,6 +121,7 @@ def test_every_record_and_every_run_go_into_tables(two: App, monkeypatch: pytest
 
 
 def test_a_note_is_markdown_beside_the_run(two: App) -> None:
+    show_dock(two, names.TELEMETRY_DOCK)
     two[TelemetryDock].tabs.setCurrentWidget(two[TelemetryDock].info)
     note = find(two, "runNote")
     until(note.isVisible)

@@ -16,10 +16,11 @@ from gui.features.runs.controller import RunsController
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.filter import RunFilter, parse
 from gui.features.runs.model import RunList
+from gui.kit import object_names as names
 from gui.kit.settings import Settings
 from gui.kit.text_search import TextSearch
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, replaced, until
+from tests.gui.conftest import click, find, replaced, show_dock, until
 from tests.support.made_records import run_record
 from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunState
@@ -185,6 +186,7 @@ def test_a_task_is_found_by_its_last_name_and_by_all_of_it() -> None:
 
 def test_a_filter_without_a_match_says_so_and_escape_clears_it(app: App) -> None:
     dock = app[RunsDock]
+    show_dock(app, names.RUNS_DOCK)
     tell(app, "r-1", rate=0.1)
     dock.filter.setText("nothingcalledso")
     assert find(app, "clearRunFilter").isVisible()

@@ -15,6 +15,8 @@ from gui.features.checkpoints.dock import TrainedPage
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.run_info import GaugesController
 from gui.features.curves.view import CurvesView
+from gui.features.header.buttons import WORDS_MS, SteadyButton
+from gui.features.header.view import RunHeader
 from gui.features.log.dock import LogDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
@@ -32,7 +34,7 @@ from gui.state.checkpoints import CheckpointList
 from gui.state.log_buffer import LogBuffer
 from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import click, find, set_up, until
 from trainer_core.service import preflight
 from trainer_core.wire.run_record import RunState
 
@@ -61,6 +63,7 @@ def test_a_fresh_home_shows_one_default_button(app: App) -> None:
 
 
 def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
+    set_up(app)
     assert app[TrainingDock].isVisible()
     app[Session].set_mode(Mode.HUMAN)
     assert not app[TrainingDock].isVisible()
@@ -147,6 +150,7 @@ def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
 
 
 def test_train_new_lists_the_checks(app: App) -> None:
+    set_up(app)
     click(app, names.TRAIN_NEW_BUTTON)
     until(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
@@ -161,6 +165,7 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
         return {"python": "3.11", "modules": {}, "gpus": []}
 
     monkeypatch.setattr(preflight, "_probe", probe)
+    set_up(app)
     app[TrainingController].draft.set_values({"device": "cuda:0", "num_envs": 8192})
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
@@ -177,10 +182,10 @@ def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
 
 def test_the_badge_walks_through_a_whole_run(make_app) -> None:
     app = make_app(updates=5, interval_s=0.01)
-    seen = [app[TrainingDock].badge.text()]
+    seen = [app[RunHeader].badge.text()]
 
     def note() -> None:
-        text = app[TrainingDock].badge.text()
+        text = app[RunHeader].badge.text()
         if text != seen[-1]:
             seen.append(text)
 
@@ -205,26 +210,26 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
     until(lambda: len(sizes) > 1 and sizes[-1] > sizes[0])  # a checkpoint takes room
     app[LogDock].flush()
     assert "stray print" in app[LogDock].view.toPlainText()
-    assert "stopped by you" in app[TrainingDock].detail.text()
+    assert "stopped by you" in app[RunHeader].left.value.text()
 
 
 def test_the_badge_says_how_far_a_validation_is(make_app) -> None:
     found = "greedy 1.00, sampled 0.38: not confirmed"
     app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
     start(app)
-    dock = app[TrainingDock]
-    until(lambda: dock.badge.text() == "Validating")
-    assert dock.detail.text() == "Validating 7 of 16 episodes, 40% played"
+    header = app[RunHeader]
+    until(lambda: header.badge.text() == "Validating 7 of 16")
     assert not any("7 of 16" in line.text for line in app[LogBuffer].lines)
     run_id = app[TrainingController].run_id
     (app.bridge.home.run(run_id).root / "validated").touch()
-    until(lambda: dock.badge.text() == "Running")
-    until(lambda: "environment steps; " + found in dock.detail.text())
+    until(lambda: header.badge.text() == "Running")
+    until(lambda: header.left.remark.text() == found)
 
 
 def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
     training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
+    set_up(app)
     click(app, names.TRAIN_NEW_BUTTON)
     training.draft.set_text("algo", "a2c")
     until(lambda: any(check.name == "Algorithm" for check in training.checks))
@@ -238,6 +243,7 @@ def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(app: 
     until(lambda: app[TrainingController].state is RunState.RUNNING)
     click(app, names.PAUSE_TRAINING_BUTTON)
     until(lambda: app[TrainingController].state is RunState.PAUSED)
+    until(lambda: find(app, names.PAUSE_TRAINING_BUTTON).accessibleName() == "Resume")
     click(app, names.PAUSE_TRAINING_BUTTON)
     until(lambda: app[TrainingController].state is RunState.RUNNING)
     app[TrainingController].last_record_at -= 31
@@ -314,6 +320,7 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypat
 def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
     service, called = app.bridge.service, []
     service._start_detached_host = called.append
+    set_up(app)
     click(app, "exactCommand")
     click(app, names.DETACH_CHECK)
     assert find(app, "equivalentLine").text().endswith(" --detach")
@@ -335,8 +342,8 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     assert app.window.center.currentWidget() is wall
     assert wall.card.isVisible()
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())
-    assert not wall.screen_view.isVisible()
-    assert wall.screen_view.hint == wall.caption.text() == "The run is starting"
+    assert not wall.view.isVisible()
+    assert wall.view.hint == "The run is starting"
     app[Navigation].show(Place.CURVES)
     until(lambda: curves.compiling_card.isVisible())
     plot = app[TelemetryDock].cards["reward_mean"]
@@ -347,7 +354,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> No
     assert not curves.compiling_card.is_on
     until(lambda: not curves.compiling_card.isVisible())
     app[Navigation].show(Place.WALL)
-    assert wall.screen_view.isVisible()
+    assert wall.view.isVisible()
 
 
 def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:
@@ -359,7 +366,7 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:
     psutil.Process(run.pid).kill()
     until(lambda: app[TrainingController].state.is_end)
     assert not app[EnvWall].card.is_on
-    assert app[EnvWall].screen_view.hint == "This run has ended"
+    assert app[EnvWall].view.hint == "This run has ended"
 
 
 def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:
@@ -430,14 +437,26 @@ def test_the_second_half_of_a_double_click_is_not_for_other_words(app: App, monk
         action.refresh()
         made.click()
         assert done == ["Stop"]
-        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        verbs = app[TrainingDock]._verbs
-        until(lambda: not verbs.testAttribute(deaf))
-        verbs.setCurrentIndex(1 - verbs.currentIndex())
-        assert verbs.testAttribute(deaf), "other buttons came under the pointer"
-        until(lambda: not verbs.testAttribute(deaf))
-        QTest.qWait(50)
+        QTest.qWait(450)
         made.click()
         assert done == ["Stop", "Force now"], "later it is a click of its own"
     finally:
         QApplication.setDoubleClickInterval(1)
+
+
+def test_a_steady_button_does_what_it_says_and_changes_only_when_it_is_let_go(app: App) -> None:
+    done, words = [], ["Pause"]
+    action = app.actions.add("steady", lambda: words[0], lambda: done.append(words[0]))
+    made = SteadyButton(action, "steadyButton")
+    made.click()
+    words[0] = "Resume"
+    action.refresh()
+    made.click()
+    assert (made.text(), done) == ("Pause", ["Pause"]), "the second click of a double click does nothing"
+    made.setDown(True)
+    QTest.qWait(WORDS_MS + 50)
+    assert made.text() == "Pause", "not under a pressed pointer"
+    made.setDown(False)
+    until(lambda: made.text() == "Resume")
+    made.click()
+    assert done == ["Pause", "Resume"]

@@ -21,10 +21,10 @@ from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import PlotSpec, page_specs
 from gui.features.log.dock import SLICE, LogDock
 from gui.features.play.live import LiveView
-from gui.features.runners.dock import AgentDock
 from gui.features.runs import model as run_list
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.model import RunList
+from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
 from gui.kit.labels import ago
@@ -32,9 +32,9 @@ from gui.kit.plot_shapes import short_number
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
 from gui.state.log_buffer import MAX_LINES, LogBuffer, level_of
-from gui.state.session import Navigation, Place
+from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, replaced, there, until
+from tests.gui.conftest import foreign_record, replaced, show_dock, there, until
 from tests.support.made_records import run_record, update_record
 from trainer_core.service.child import PARSE_BUDGET_S
 from trainer_core.service.event_stream import LineParser
@@ -91,6 +91,7 @@ def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryM
 
 
 def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     dock = app[TelemetryDock]
     fill(app[TelemetryModel], "a", 500)
     app[TelemetryModel].set_focus("a")
@@ -122,6 +123,7 @@ def test_the_header_has_the_value_at_the_crosshair_or_at_the_end_of_the_line(qap
 
 
 def test_three_pinned_runs_have_three_colours_which_stay(app: App) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     for run_id in ("run-aaaa", "run-bbbb", "run-cccc"):
         fill(app[TelemetryModel], run_id, 200)
         app[TelemetryModel].toggle_pin(run_id)
@@ -201,6 +203,7 @@ def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None
 
 
 def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path) -> None:
+    show_dock(app, names.TELEMETRY_DOCK)
     dock, telemetry = app[TelemetryDock], app[TelemetryModel]
     more = dock.tabs.indexOf(dock.more)
     command = app.actions[f"telemetry.{more}"]
@@ -305,6 +308,7 @@ def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.Mo
     asked: list[float] = []
     monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")
     app.window.resize(1600, 900)  # a narrow table leaves columns out
+    show_dock(app, names.RUNS_DOCK)
     app[RunList].put(run_record("r"))
     app[RunsDock].table.ages.setInterval(1)
     until(lambda: len(asked) > 50)
@@ -351,19 +355,19 @@ def test_no_shortcut_is_given_twice(app: App) -> None:
 def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
-    first[CheckpointsDock].hide()
+    first[LogDock].show()
+    show_dock(first, names.CHECKPOINTS_DOCK)
     first.window.layouts.save()
     first[Settings].save()
     second = make_app()
     assert second[LogDock].isFloating()
-    assert not second[CheckpointsDock].isVisible()
+    assert second[CheckpointsDock].isHidden(), "it stays no longer than the app that it was opened in"
     second.window.layouts.reset()
     assert not second[LogDock].isFloating()
-    assert second[CheckpointsDock].isVisible()
     second[Settings].set("layout/state", "rubbish")
     second[Settings].save()
     assert not second.window.layouts.restore()
-    assert make_app()[AgentDock].isVisible()
+    assert make_app()[LogDock].isHidden()
 
 
 def luminance(color: str) -> float:
@@ -462,7 +466,9 @@ def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> Non
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
     fill(app[TelemetryModel], "a", 100_000)
     app[TelemetryModel].set_focus("a")
+    app[Session].set_mode(Mode.HUMAN)
     app[Navigation].leave_welcome()
+    show_dock(app, names.TELEMETRY_DOCK)
     app[LiveView].source.open(tmp_path / "frames.bin")
     app[LiveView].refresh()
     until(lambda: all(card.redraws for card in app[TelemetryDock].visible_cards()))

@@ -35,7 +35,14 @@ def feature(context: Context) -> Feature:
     def make_dock() -> CheckpointsDock:
         return CheckpointsDock(model, runs.label, context.actions, context.palette, playing)
 
+    def count() -> None:
+        """Show the number of checkpoints on the dock's tab."""
+        shown = model.rowCount()
+        context[CheckpointsDock].setWindowTitle(tr("Checkpoints") + (f"  {shown}" if shown else ""))
+
     def finish() -> None:
+        for signal in (model.rowsInserted, model.rowsRemoved):
+            signal.connect(count)
         context[TrainingDock].place_trained(context.add(TrainedPage(playing, model)))
         context.appearance.screen_changed.connect(context[CheckpointsDock].recolor)
 
@@ -91,7 +98,7 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         "watchRun",
         tr("Watch the run play"),
         checkpoints.watch_run,
-        short=tr("Watch"),
+        short=tr("Deploy"),
         tip=tr("Deploy its best checkpoint, or its newest"),
         refusal=checkpoints.watch_refusal,
         follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved, checkpoints.training_changed),

@@ -8,17 +8,21 @@ from gui.features.play.gamepad import Gamepad
 from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
 from gui.features.play.live import LiveView
 from gui.features.play.saliency import SaliencyController
+from gui.features.play.side import SidePanel
 from gui.features.play.slots import SlotsController
 from gui.features.play.sound import SoundController
 from gui.features.play.strip import PlayStrip
+from gui.features.train.wall import EnvWall
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Choice, Context, Feature, TabSpec
 from gui.state.session import Place
+from gui.state.task_preview import TaskPreview
 
 
 def feature(context: Context) -> Feature:
     playing = context.add(PlayController(context.bridge, context.session, context.navigation, context.log))
+    playing.changed.connect(context.situations.renew)
     slots = context.add(SlotsController(context.bridge, playing, context.notices, context.palette))
     sound = context.add(SoundController(playing, context.settings))
     saliency = context.add(SaliencyController(playing))
@@ -44,9 +48,15 @@ def feature(context: Context) -> Feature:
             gamepad,
             context.notices,
             saliency,
+            SidePanel(playing, context.palette, context.home),
+            context.appearance,
         )
 
     def finish() -> None:
+        wall, live = context[EnvWall], context[LiveView]
+        live.place_rest(TaskPreview(context.palette, context.session, context.home, is_stage=True), wall.console)
+        wall.zoomed_changed.connect(live.show_console)
+        context.situations.changed.connect(lambda: wall.leave_console(context.situations.now))
         context.appearance.screen_changed.connect(context[LiveView].screen_view.recolor)
 
     return Feature(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.features.play.controller import PlayController
 from gui.features.runners.controller import RunnersController
 from gui.features.runners.dock import AgentDock
+from gui.features.runners.strip import ModeCorner, Strip
 from gui.features.train.controller import TrainingController
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
@@ -19,7 +20,18 @@ def feature(context: Context) -> Feature:
         draft = context[TrainingController].draft
         return AgentDock(context.session, runners, draft, context[PlayController], context.actions)
 
-    return Feature(docks=[DockSpec(make_dock, "F1")])
+    def make_strip() -> Strip:
+        context.add(ModeCorner(context.session, context.situations, context.actions))
+        return Strip(
+            context.session,
+            context.situations,
+            context[TrainingController].draft,
+            context.checkpoints,
+            context.telemetry,
+            context.actions,
+        )
+
+    return Feature(docks=[DockSpec(make_dock, "F1")], bars=[make_strip])
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:

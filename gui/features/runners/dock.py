@@ -8,7 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QGridLayout,
     QHBoxLayout,
     QMenu,
@@ -22,10 +21,11 @@ from PySide6.QtWidgets import (
 from gui.features.play.controller import PlayController
 from gui.features.play.keys import PLAY_KEYS
 from gui.features.runners.controller import RunnersController
+from gui.features.runners.switches import add_broken, mode_switch, plain_box, shows_rom, task_box
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.containers import Dock, Segmented
+from gui.kit.containers import Dock
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label
 from gui.kit.words import tr
 from gui.state.session import Mode, Operation, Session
@@ -141,9 +141,10 @@ class AgentDock(Dock):
         self._playing = playing
         body = QWidget()
         column = QVBoxLayout(body)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
-        column.addWidget(self._mode_switch(actions))
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
+        self.modes = mode_switch(session, actions)
+        column.addWidget(self.modes)
         self._hint = label("", "muted", wrap=True)
         column.addWidget(self._hint)
         column.addLayout(self._catalogs())
@@ -155,31 +156,16 @@ class AgentDock(Dock):
         column.addWidget(self.plays)
         column.addStretch(1)
         self.setWidget(body)
-        self.reload_tasks()
         self._follow()
         self._refresh()
-
-    def _mode_switch(self, actions: ActionRegistry) -> Segmented:
-        self.modes = Segmented(
-            names.MODE_SWITCH,
-            [
-                (Mode.HUMAN, tr("Human"), names.MODE_HUMAN),
-                (Mode.HYBRID, tr("Hybrid"), names.MODE_HYBRID),
-                (Mode.AGENT, tr("Agent"), names.MODE_AGENT),
-            ],
-            tr("Mode"),
-        )
-        self.modes.picked.connect(lambda value: self._session.set_mode(Mode(value)))
-        self.modes.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
-        return self.modes
 
     def _catalogs(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
-        self.tasks = self._combo(names.TASK_CATALOG, tr("Game and task"))
-        self.runners = self._combo(names.AGENT_CATALOG, tr("Trainer"))
+        self.tasks = task_box(self._session)
+        self.runners = plain_box(names.AGENT_CATALOG, tr("Trainer"))
         self._trainer_label = label(tr("Trainer"), "muted")
         for row, (text, combo) in enumerate(
             ((label(tr("Task"), "muted"), self.tasks), (self._trainer_label, self.runners))
@@ -194,22 +180,20 @@ class AgentDock(Dock):
             self.runners.addItem(runner.title, runner.id)
             self.runners.setItemData(self.runners.count() - 1, tr(runner.summary), _TIP)
         for name, reason in self._session.broken_runners.items():
-            self._add_broken(self.runners, name, reason)
+            add_broken(self.runners, name, reason)
         return grid
 
     def _follow(self) -> None:
         """Connect the lists with the session in both directions."""
         session = self._session
-        self.tasks.activated.connect(lambda: session.set_task(str(self.tasks.currentData())))
         self.runners.activated.connect(lambda: session.set_runner(str(self.runners.currentData())))
         session.mode_changed.connect(lambda mode: self._refresh())
         session.operation_changed.connect(lambda operation: self._refresh())
-        session.more_changed.connect(self._refresh)
         self._runners.changed.connect(self._refresh)
         session.task_changed.connect(lambda task: self._refresh())
         self._draft.changed.connect(lambda name: self._refresh() if name in ("", "task") else None)
-        session.rom_changed.connect(lambda rom: self.reload_tasks())
-        session.tasks_changed.connect(self.reload_tasks)
+        session.rom_changed.connect(lambda rom: self._refresh())
+        session.more_changed.connect(self._refresh)
         self._playing.changed.connect(self._tell_other)
         self._playing.started.connect(self._tell_other)
 
@@ -229,41 +213,10 @@ class AgentDock(Dock):
         self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
         return self._legend
 
-    @staticmethod
-    def _combo(name: str, accessible: str) -> QComboBox:
-        made = QComboBox()
-        made.setObjectName(name)
-        made.setAccessibleName(accessible)
-        made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        made.setMinimumContentsLength(6)
-        return made
-
-    def reload_tasks(self) -> None:
-        self.tasks.clear()
-        if self._session.rom:
-            self.tasks.addItem(Path(self._session.rom).name, "")
-        for task_id, title in self._session.task_titles().items():
-            self.tasks.addItem(title, task_id)
-            self.tasks.setItemData(self.tasks.count() - 1, task_id, _TIP)
-        for place, reason in self._session.broken_tasks().items():
-            self._add_broken(self.tasks, place, reason)
-        self._refresh()
-
-    @staticmethod
-    def _add_broken(combo: QComboBox, name: str, reason: str) -> None:
-        """Add an entry that cannot be selected, with the reason as its tooltip."""
-        combo.addItem(tr("{name}: cannot be used", name=name), None)
-        row = combo.count() - 1
-        combo.setItemData(row, reason, _TIP)
-        combo.setItemData(row, 0, Qt.ItemDataRole.UserRole - 1)  # not enabled
-
     def _refresh(self) -> None:
         mode = self._session.mode
-        self.modes.set_value(mode)
         self._hint.setText(tr(_HINTS[mode]))
         self._hint.setVisible(bool(_HINTS[mode]))
-        shown = 0 if self._shows_rom() else self.tasks.findData(self._session.task)
-        self.tasks.setCurrentIndex(max(0, shown))
         self._tell_other()
         self.runners.setCurrentIndex(max(0, self.runners.findData(self._session.runner.id)))
         training = mode is Mode.AGENT
@@ -278,14 +231,10 @@ class AgentDock(Dock):
         self.several.setVisible(training and is_new and is_native and (shows_all or count > 1))
         self.several.setText(str(count) if count > 1 else "+")
 
-    def _shows_rom(self) -> bool:
-        """Return whether the task list shows a ROM that the user plays instead of a task."""
-        return bool(self._session.rom) and self._session.mode is Mode.HUMAN
-
     def _tell_other(self) -> None:
         """Show which game plays, if it is not the one selected in the task list."""
         request = self._playing.request
-        named = self._session.game if self._shows_rom() else self._session.task
+        named = self._session.game if shows_rom(self._session) else self._session.task
         is_other = request is not None and request.task != named
         self.plays.setVisible(is_other)
         if request is not None and is_other:

@@ -14,6 +14,7 @@ from gui.kit.words import tr
 from gui.state.compiling import Compiling
 from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
 from gui.state.session import Navigation, Place, Session
+from gui.state.task_preview import TaskPreview
 from trainer_core.wire.run_record import RunState
 
 
@@ -24,23 +25,28 @@ def feature(context: Context) -> Feature:
     )
     ahead = context.add(StartAhead(context.bridge, context.session, training, context.settings))
     compiling = context.add(Compiling(context.bridge, context.telemetry))
-    status = context.add(RunStatus(training, context.telemetry))
+    context.add(RunStatus(training, context.telemetry))
     context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
     define_training(context.actions, training, context.session)
     define_welcome(context.actions, context.navigation)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, status, context.checkpoints, context.actions)
+        return TrainingDock(context.session, training, context.checkpoints, context.actions)
 
     def make_wall() -> EnvWall:
-        return EnvWall(context.bridge, training, compiling, context.palette)
+        navigation, telemetry, settings = context.navigation, context.telemetry, context.settings
+        return EnvWall(context.bridge, training, compiling, context.palette, navigation, telemetry, settings)
+
+    def make_welcome() -> Welcome:
+        preview = TaskPreview(context.palette, context.session, context.home)
+        return Welcome(training, context.navigation, context.actions, preview)
 
     def finish() -> None:
-        context.appearance.screen_changed.connect(context[EnvWall].screen_view.recolor)
+        context.appearance.screen_changed.connect(context[EnvWall].recolor)
 
     return Feature(
         docks=[DockSpec(make_dock, "F3")],
-        first_page=lambda: Welcome(training, context.navigation, context.actions),
+        first_page=make_welcome,
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
         open_home=hardware.look,
@@ -98,6 +104,7 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         training.toggle_pause,
         "Ctrl+P",
         short=lambda: tr("Resume") if is_paused() else tr("Pause"),
+        symbol=lambda: "play" if is_paused() else "pause",
         refusal=training.pause_refusal,
         is_there=lambda: training.capabilities.pause,
         follows=state,

@@ -459,7 +459,7 @@ class TrainingController(QObject):
         notice = self.notice
         if notice is None or self.state is not RunState.RUNNING:
             return ""
-        return validating_words(notice.detail, notice.progress)
+        return validating_words(notice.detail)
 
     async def _resume(self, run_id: str) -> RunRecord:
         try:

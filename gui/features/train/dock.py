@@ -1,19 +1,15 @@
-"""Training dock: Train new or Use trained, preset, form, launch of the run, its state."""
+"""Training dock: Train new or Use trained, preset, form, launch of the run."""
 
 from __future__ import annotations
 
-import time
-
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QApplication,
     QComboBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -22,52 +18,26 @@ from PySide6.QtWidgets import (
 from gui.features.train.controller import TrainingController
 from gui.features.train.form import ConfigForm
 from gui.features.train.launch import LaunchPanel
-from gui.features.train.status import RunStatus
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock, Segmented
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label, rule
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointList
-from gui.state.run_words import Badge, reason_words
 from gui.state.session import Operation, Session
 from trainer_core.lab.presets import PRESETS
-from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 ROOMY = 680
 """Height of the dock in pixels from which all checks are listed; below, only those that need attention."""
 MIN_WIDTH = 256
-_WHILE = {
-    "pause": names.PAUSE_TRAINING_BUTTON,
-    "stop": names.STOP_TRAINING_BUTTON,
-    "checkpoint": "saveCheckpointButton",
-}
-_AFTER = {
-    "watchRun": "watchRunButton",
-    "resumeRun": "resumeRunButton",
-    "showError": "showErrorButton",
-    "openRunFolder": "openRunFolderButton",
-}
-"""Commands of the status panel while a run is active and after it, with their buttons' objectNames."""
-
-
-def elapsed_text(seconds: float) -> str:
-    whole = int(max(0.0, seconds))
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 class TrainingDock(Dock):
     def __init__(
-        self,
-        session: Session,
-        training: TrainingController,
-        status: RunStatus,
-        checkpoints: CheckpointList,
-        actions: ActionRegistry,
+        self, session: Session, training: TrainingController, checkpoints: CheckpointList, actions: ActionRegistry
     ) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
-        self._status = status
         self._session, self._training, self._actions = session, training, actions
         self._checkpoints, self._has_ended = checkpoints, False
         self._pages = QStackedWidget()
@@ -79,12 +49,7 @@ class TrainingDock(Dock):
         column.setSpacing(0)
         column.addLayout(self._operation_switch())
         column.addWidget(self._pages, 1)
-        self._state_panel = self._status_panel()
-        column.addWidget(self._state_panel)
         self.setWidget(body)
-        self._clock = QTimer(self, interval=500)
-        self._clock.timeout.connect(self._on_tick)
-        self._clock.start()
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
@@ -186,54 +151,6 @@ class TrainingDock(Dock):
         grid.addWidget(self.fitting, 1, 0, 1, 2)
         return self._preset_row
 
-    def _status_panel(self) -> QWidget:
-        panel = QWidget()
-        outer = QVBoxLayout(panel)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        outer.addWidget(rule())
-        column = QVBoxLayout()
-        outer.addLayout(column)
-        column.setContentsMargins(12, 4, 12, 8)
-        column.setSpacing(4)
-        head = QHBoxLayout()
-        self.badge = Badge()
-        self.badge.setObjectName(names.STATUS_BADGE)
-        head.addWidget(self.badge)
-        head.addStretch(1)
-        self.elapsed = label("00:00:00")
-        self.elapsed.setObjectName(names.ELAPSED_LABEL)
-        head.addWidget(self.elapsed)
-        column.addLayout(head)
-        self.detail = ElidedLabel("", "muted")
-        told = QHBoxLayout()
-        told.addWidget(self.detail, 1)
-        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
-        column.addLayout(told)
-        self._verbs = QStackedWidget()
-        self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        for verbs in (_WHILE, _AFTER):
-            page = QWidget()
-            row = QHBoxLayout(page)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(4)
-            for action_id, name in verbs.items():
-                verb = action_button(self._actions[action_id], name)
-                verb.setProperty("narrow", True)  # four of them have to fit, in any language
-                row.addWidget(verb, 1)
-            self._verbs.addWidget(page)
-        self._verbs.currentChanged.connect(self._on_other_verbs)
-        column.addWidget(self._verbs)
-        return panel
-
-    def _on_other_verbs(self, _: int) -> None:
-        """Ignore clicks for the length of a double click after the buttons under the pointer were replaced."""
-        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        self._verbs.setAttribute(deaf)
-        QTimer.singleShot(
-            QApplication.doubleClickInterval(), self._verbs, lambda: self._verbs.setAttribute(deaf, False)
-        )
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.launch.checks.set_compact(self.height() < ROOMY)
@@ -274,45 +191,8 @@ class TrainingDock(Dock):
         self.fitting.setText(hardware.words if preset == hardware.preset else better)
 
     def _on_badge(self) -> None:
-        training, state = self._training, self._training.state
-        self._show_state()
-        self._state_panel.setVisible(training.record is not None or training.starting)
-        ended = training.record is not None and state.is_end and not training.starting
-        self._verbs.setCurrentIndex(1 if ended else 0)
-        self._on_detail()
+        training = self._training
+        ended = training.record is not None and training.state.is_end and not training.starting
         if ended is not self._has_ended:
             self._has_ended = ended
             self.show_what_helps()
-
-    def _on_tick(self) -> None:
-        if not self._training.run_id:
-            self._on_detail()
-        else:
-            self._show_state()
-            self._on_detail()
-
-    def _show_state(self) -> None:
-        training = self._training
-        if silent := training.stalled_for():
-            self.badge.set_state(training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent))
-        else:
-            word = tr("Validating") if training.validating else ""
-            self.badge.set_state(training.state, word, is_warning=False)
-
-    def _on_detail(self) -> None:
-        record, notice = self._training.record, self._training.notice
-        if record is None:
-            self.elapsed.setText("00:00:00")
-            self.detail.setText(self._training.waiting_words or tr("Nothing has been started yet"))
-            return
-        self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
-        text = reason_words(record.reason) if record.state.is_end else notice.detail if notice else ""
-        if notice is not None and notice.force_at:
-            left = max(0.0, notice.force_at - time.monotonic())
-            text = tr("{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left)
-        if record.state is RunState.RUNNING:
-            steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
-            unconfirmed = self._training.unconfirmed
-            steps = f"{steps}; {unconfirmed}" if unconfirmed else steps
-            text = self._training.validating or steps
-        self.detail.setText(text or record.run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -142,21 +142,21 @@ class ConfigDraft(QObject):
         """Name of the preset with the form's default values."""
         return self._preset
 
-    def summary(self) -> tuple[str, int]:
-        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3", and how many fields differ.
+    def summary(self) -> str:
+        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3, 2 changed".
 
-        They differ from the preset, or from the defaults of another library's trainer.
+        The fields have changed against the preset, or the defaults of another library's trainer.
         """
         changed = sum(self.is_changed(name) for name in self._texts if name != "task")
         if self.runner.id != NATIVE.id:
-            return self.runner.title, changed
+            return _joined((self.runner.title,), changed)
         parts = (
-            tr("{title} preset", title=tr(PRESETS[self._preset].title)),
+            tr("{title} preset", title=tr(PRESETS[self._preset].title).split(" (")[0]),
             tr("{count} Game Boys", count=self._texts["num_envs"]),
             self._texts["algo"].upper(),
             tr("seed {seed}", seed=self._texts["seed"]),
         )
-        return " \u00b7 ".join(parts), changed
+        return _joined(parts, changed)
 
     def state(self) -> dict[str, dict[str, str]]:
         """Return the texts by field for each runner selected so far, for `put_state`."""
@@ -245,6 +245,10 @@ class ConfigDraft(QObject):
 
     def _field_of(self, message: str) -> str:
         return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")
+
+
+def _joined(parts: Iterable[str], changed: int) -> str:
+    return " \u00b7 ".join((*parts, *([tr("{count} changed", count=changed)] if changed else [])))
 
 
 @functools.cache
