@@ -128,7 +128,11 @@ class PlotBoard(QObject):
             return
         cards = self._seen()
         if cards:
-            load_once()
+            try:
+                load_once()
+            except ImportError as error:  # an installation without PyQtGraph
+                tell_once(self._page, error)
+                return
         deadline = time.perf_counter() + BUDGET_S
         is_done = True
         turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]

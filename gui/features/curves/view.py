@@ -97,6 +97,7 @@ class CurvesView(QWidget):
 
     def _head(self) -> QWidget:
         head = QWidget()
+        head.setMinimumWidth(SEARCH_WIDTHS[1])  # narrower than its one row, so that it may become two
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
         self._rows.setContentsMargins(16, 6, 16, 6)
         self._rows.setSpacing(8)
