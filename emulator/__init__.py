@@ -1,9 +1,9 @@
 """Thousands of DMG Game Boys on one device, from one Warp source.
 
-A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Three *executors* run instructions:
-`uniform`, one data path for all lanes of a warp, and `threaded`, a warp for each of few consoles (or of the last of a
-launch), on a GPU, and `native`, generated C++, on a CPU. All are generated from one datasheet and share all other
-code.
+A *console* is one DMG, a *batch* is N of them, an *env* is an index in a batch. Two *executors* run instructions:
+`uniform`, one data path for all lanes of a warp, on a GPU, and `native`, generated C++, on a CPU. The last consoles of
+a launch on a GPU, or all where they are few, run `threaded` code, each alone in its warp. All are generated from one
+datasheet and share all other code (ADR 30, ADR 31).
 
 Folders, lowest first; a file imports from its own folder and from those before it
 (tests/architecture/test_emulator_floors.py):
@@ -11,13 +11,12 @@ Folders, lowest first; a file imports from its own folder and from those before 
     constants           clocks, addresses, register bits under their Pan Docs names; the memory row
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
     state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
-    launch              launches by the host: shapes, recorded launches, CUDA graphs
     kernels.intrinsics  raw memory access and other instructions that Python lacks
     kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
     kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; hardware events
     kernels.sm83        instructions of all executors, interrupts, the service of rare requests
-    kernels.executors   the kernels: a launch of each executor, resets, sorting
+    launch              launches: the kernels of each executor, shapes, resets, sorting, recorded launches
     hot_code            superblocks of a ROM's most executed code: found, compiled, adopted
     frame_launcher      launches of a batch's frames by its executor
     emulator            `Emulator`, the batch with methods
@@ -35,7 +34,7 @@ that executes it. Rare work is left to the service: `service_requests` defines r
 any, `service_quick` the two commonest, `service_inline` those that need no request; `idle_loops_stat` and
 `idle_loops_ram` skip turns of waiting loops.
 
-Inside hot_code (ADR 17, ADR 23): `background_search` starts the process of `search`, which plays a ROM and counts its
+Inside hot_code (ADR 30, ADR 31): `background_search` starts the process of `search`, which plays a ROM and counts its
 executed instructions, so stands above `emulator`; `piece_finder` cuts it into pieces; `ptx_superblocks` and
 `cpp_superblocks` write them as code, `compile_gpu` and `compile_cpu` make kernels of it, `adopt` goes over to these.
 
@@ -45,7 +44,7 @@ Files of a change:
     a mapper               rom/cartridge.py (its header bytes), kernels/memory/mapper.py
     ... with state         also state/batch.py, a field of `Console`: snapshots, resets, files and
                            hashes follow. A value that is not 0 at power-on stands in
-                           state/power_on.py, a time is re-based in kernels/executors/launch_boundary.py
+                           state/power_on.py, a time is re-based in launch/launch_boundary.py
     an I/O register        kernels/io/bus.py and the file of its chip
     a request to service   kernels/sm83/service_requests.py, the hot paths, service.py
 """

@@ -20,7 +20,6 @@ if __name__ == "__main__":  # before the imports below read the texts of the ker
 from emulator.emulator import MOST_ENVS
 from emulator.hot_code.background_search import end_with, one_at_a_time
 from emulator.hot_code.search import compile_hot_code
-from emulator.launch.launch_shapes import ALONE
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
 from emulator.rom.disassembler import disassemble
@@ -30,7 +29,6 @@ from emulator.tools import rom_suite
 from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
 from emulator.tools.jobs import run_jobs, run_many
 from emulator.tools.trace import trace
-from emulator.tools.tune_shapes import NUM_ENVS, tune
 from emulator.tools.warmup import warm_up
 from emulator.verify import verify_commands
 from emulator.verify.fuzz_roms import fuzz_in_child
@@ -156,30 +154,13 @@ def command_warmup(arguments: argparse.Namespace) -> None:
 
 
 def command_hot_code(arguments: argparse.Namespace) -> None:
-    """Find and compile the hot code of ROMs; print one JSON record."""
+    """Find and compile the hot code of ROMs; print one JSON record for each stage."""
     if arguments.owner:
         end_with(arguments.owner)
     roms = [Cartridge.from_file(rom) for rom in arguments.rom]
     with one_at_a_time(roms):
-        record = compile_hot_code(roms, arguments.device, arguments.running, arguments.many, arguments.soon)
-    print(json.dumps(record))
-
-
-def command_tune(arguments: argparse.Namespace) -> None:
-    """Measure the launch shapes of this machine's GPU and print one JSON record."""
-    check_numbers(arguments, frames=(1, 10_000))
-    roms = arguments.rom or ([OWN_GAME] if OWN_GAME.is_file() else [])
-    if not roms:
-        raise EmulatorError("give a game to measure with --rom")
-    record = tune(
-        [Cartridge.from_file(rom) for rom in roms],
-        arguments.device,
-        arguments.num_envs or NUM_ENVS,
-        frames=arguments.frames,
-        keep=not arguments.dry_run,
-        progress=lambda text: print(text, file=sys.stderr),
-    )
-    print(json.dumps(record))
+        for record in compile_hot_code(roms, arguments.device):
+            print(json.dumps(record), flush=True)
 
 
 def command_suite(arguments: argparse.Namespace) -> int:
@@ -223,7 +204,7 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-ON_A_DEVICE = ("run", "run-many", "trace", "warmup", "hot-code", "tune", "suite", "verify", "fuzz")
+ON_A_DEVICE = ("run", "run-many", "trace", "warmup", "hot-code", "suite", "verify", "fuzz")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -281,26 +262,15 @@ def add_views(commands: Commands) -> None:
 
 
 def add_kernel_work(commands: Commands) -> None:
-    """Add the commands that compile and measure kernels: `warmup`, `hot-code`, `tune`."""
+    """Add the commands that compile kernels: `warmup`, `hot-code`."""
     warm = commands.add_parser("warmup", help="compile the kernels, print the seconds it took")
     warm.add_argument("--cold", action="store_true", help="also measure with an empty kernel cache")
     warm.set_defaults(action=command_warmup)
 
     hot = commands.add_parser("hot-code", help="compile what ROMs spend their time in")
     hot.add_argument("--rom", type=Path, action="append", required=True, help="those of one batch")
-    hot.add_argument("--running", type=int, default=ALONE.running, help="consoles a block")
-    hot.add_argument("--many", action="store_true", help="for some 1,000 consoles")
-    hot.add_argument("--soon", action="store_true", help="for a GPU: compile in less time, to slower code")
     hot.add_argument("--owner", type=int, default=0, help="end when this is not the parent")
     hot.set_defaults(action=command_hot_code)
-
-    tuning = commands.add_parser("tune", help="measure launch shapes on a GPU and keep the best")
-    tuning.add_argument("--rom", type=Path, action="append", help="a game; may be given often")
-    sizes = "numbers of consoles, separated by commas"
-    tuning.add_argument("--num-envs", type=parse_batches, default=(), help=sizes)
-    tuning.add_argument("--frames", type=int, default=24, help="frames of a launch")
-    tuning.add_argument("--dry-run", action="store_true", help="store nothing")
-    tuning.set_defaults(action=command_tune)
 
 
 def add_checks(commands: Commands) -> None:

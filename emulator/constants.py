@@ -136,3 +136,5 @@ BOOT_DIVIDER_T_CYCLES = 0xABCC
 
 MAX_BLOCK = 640
 """Most threads of a block of a launch: it bounds the GPU registers that a thread may use."""
+TAIL_WARPS = 2
+"""Warps of a block that runs threaded code, one console each."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
-from emulator.launch.launch_shapes import Shape, find_shape, impossible
-from emulator.launch.warp_start import start_warp
+from emulator.launch.launch_shapes import Shape
+from emulator.launch.warp_start import explained, start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
@@ -65,13 +65,12 @@ class Emulator:
     `device` and keep their memory alive, even once the emulator is closed; work is launched on Warp's current stream of
     that device, and `run` allocates nothing.
 
-    `shape`: the spread of launches over a GPU (default: the measured one); it may be changed between launches.
-    `cuda_graphs`: record and replay repeated launches, which is faster for short ones; no effect on a CPU. `hot_code`:
-    where threaded code runs (even if only at the end of launches) and on a CPU, another process finds and compiles the
-    most executed code of the ROMs, which is used once it is ready (ADR 17, 23); a number delays its start by so many
-    seconds. `executor` is for tests: `uniform` (one data path for all lanes of a warp), `threaded` (a warp for each
-    console; a GPU's default for few, see `shape`) or `native` (generated C++, the default on a CPU and for it only);
-    results are the same.
+    `shape`: the spread of launches over a GPU (default: the measured one, and how many consoles are left to threaded
+    code is chosen by the times of the launches); it may be changed between launches. `hot_code`: where threaded code
+    runs and on a CPU, another process finds and compiles the most executed code of the ROMs, which is used as soon as
+    it is ready (ADR 30, 31); a number delays its start by so many seconds, but not what earlier runs have left in the
+    caches. `executor` is for tests: `uniform` (one data path for all lanes of a warp, a GPU's default) or `native`
+    (generated C++, the default on a CPU and for it only); results are the same.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class Emulator:
         trap_ld_b_b: bool | np.ndarray = False,
         serial_capacity: int = 0,
         shape: Shape | None = None,
-        cuda_graphs: bool = False,
         executor: Executor | None = None,
         hot_code: bool | float = False,
     ) -> None:
@@ -97,41 +95,32 @@ class Emulator:
         serial_capacity = whole_number("serial_capacity", serial_capacity, 0, MOST_SERIAL_BYTES)
         if not self.cartridges:
             raise EmulatorError("no cartridge; give at least one")
-        if shape is not None and impossible(shape):
-            raise EmulatorError(f"shape: {impossible(shape)}")
         self.num_envs = num_envs
         self.device = device = _checked_device(device)
-        wanted = find_shape(num_envs, device) if shape is None else shape
-        self.executor = chosen_executor(device, executor, wanted)
+        self.executor = chosen_executor(device, executor)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
         self._token = object()  # identifies the state caches made by this emulator
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
         self._known_rom = self._same_roms[self.rom_of_env]
-        self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
-        self._frames = FrameLauncher(
-            self.batch,
-            num_envs,
-            self.cartridges,
-            device,
-            self.executor,
-            shape=shape,
-            idle_skip=idle_skip,
-            cuda_graphs=cuda_graphs,
-        )
-        if hot_code is not False:
-            self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
-        self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
-        self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
-        self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
-        self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
-        self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
-        self._refused = wp.zeros(1, dtype=wp.int32, device=device)
-        self._pictures = Pictures(self.batch, self._frames.launch)
-        self._prepare(trap_ld_b_b, serial_capacity)
+        with explained(device, num_envs):
+            self._allocate(serial_capacity, bool(np.any(trap_ld_b_b)))
+            self._frames = FrameLauncher(
+                self.batch, num_envs, self.cartridges, device, self.executor, shape=shape, idle_skip=idle_skip
+            )
+            if hot_code is not False:
+                self._frames.search_hot_code(0.0 if hot_code is True else float(hot_code))
+            self._buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._buttons_on_host = self._buttons.numpy() if wp.get_device(device).is_cpu else None
+            self._no_buttons = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._mask = wp.zeros(num_envs, dtype=wp.uint8, device=device)
+            self._all = wp.full(num_envs, 1, dtype=wp.uint8, device=device)
+            self._rom_index = wp.array(self.rom_of_env, dtype=wp.int32, device=device)
+            self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
+            self._refused = wp.zeros(1, dtype=wp.int32, device=device)
+            self._pictures = Pictures(self.batch, self._frames.launch)
+            self._prepare(trap_ld_b_b, serial_capacity)
 
     def __repr__(self) -> str:
         titles = [cartridge.header.title or cartridge.name for cartridge in self.cartridges]
@@ -194,14 +183,14 @@ class Emulator:
     def count_places(self) -> wp.array[Any]:
         """Count the executed instructions of the first ROM from the next launch on; return the array of counts.
 
-        uint32[2, bytes of the ROM + 1]. Row 0: how often each byte was executed as an opcode. Row 1: how often the CPU
-        came to it by a jump, call, return or interrupt instead of from the instruction before. Last column: how often
-        an instruction needed the slow path (kernels/sm83/service.py). Skipped turns of waiting loops do not count.
+        uint32[2, bytes of the ROM]. Row 0: how often each byte was executed as an opcode. Row 1: how often the CPU came
+        to it by a jump, call, return or interrupt instead of from the instruction before. Skipped turns of waiting
+        loops do not count.
         Raises EmulatorError except with `executor="uniform"` on a CPU.
         """
         if self.executor != "uniform" or wp.get_device(self.device).is_cuda:
             raise EmulatorError(f"{self.executor} on {self.device} counts nothing: give uniform")
-        counts = wp.zeros((2, len(self.cartridges[0].rom) + 1), wp.uint32, device=self.device)
+        counts = wp.zeros((2, len(self.cartridges[0].rom)), wp.uint32, device=self.device)
         self._frames.counts = counts
         return counts
 
@@ -213,13 +202,13 @@ class Emulator:
         self.batch.console.assign(consoles)
         return kept
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], soon: bool = False) -> None:
+    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Compile straight pieces of each ROM's code into one native block each, used from the next launch on.
 
         `pieces`: for each ROM, its pieces, each the ROM offsets of consecutive instructions (hot_code/piece_finder.py).
-        Nothing is compiled if Warp's cache has the blocks. `soon`: compile for a GPU in less time, to slower code.
+        Nothing is compiled if Warp's cache has the blocks.
         """
-        self._frames.adopt(pieces, soon)
+        self._frames.adopt(pieces)
 
     def freeze(self, env: int) -> None:
         """Exclude one console from all launches until it is reset."""
@@ -228,8 +217,8 @@ class Emulator:
         self.batch.console[env : env + 1].assign(record)
 
     @property
-    def shape(self) -> Shape | None:
-        """Spread of launches over the device's warps; None until the first launch looks the measured one up."""
+    def shape(self) -> Shape:
+        """Spread of the last launch over the device's warps, or of the next one; a CPU has no use for it."""
         return self._frames.shape
 
     @shape.setter
@@ -301,7 +290,7 @@ class Emulator:
         on_gpu = wp.get_device(self.device).is_cuda
         threads = 32 if on_gpu else 1
         # The block size of the frames, so that Warp compiles the module once.
-        how = {"block_dim": self._frames.found_shape().block} if on_gpu else {}
+        how = {"block_dim": self._frames.shape.block} if on_gpu else {}
         self._frames.launch(
             self._kernels.reset_envs,
             dim=(self.num_envs, threads),
@@ -434,7 +423,7 @@ class Emulator:
         `out`: array to write them to, without allocation or copy; None uses an array that the emulator keeps.
         """
         found = self._pictures.room_for_observations() if out is None else out
-        self._frames.play(("observe", found.ptr), lambda: self._pictures.observe(found))
+        self._pictures.observe(found)
         return found  # type: ignore[return-value]
 
     def draw(self) -> None:
@@ -481,7 +470,7 @@ class Emulator:
             dim=1,
             inputs=[self.batch, self.batch.console, self._checked(env), address, n, out],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
+            block_dim=self._frames.shape.block,  # the frames' block size: one compile
         )
         return out.numpy()  # type: ignore[return-value]
 
@@ -524,7 +513,11 @@ class Emulator:
         return self._consoles()["stopped"] != 0
 
     def work(self) -> np.ndarray:
-        """Return the number of instructions that each env executed in the last launch, uint32[N]."""
+        """Return the number of instructions that each env executed in the last launch, uint32[N].
+
+        Skipped turns of waiting loops do not count. How many are skipped depends on which executor comes to the loop,
+        so with `idle_skip` only an estimate is independent of executor and shape.
+        """
         return self._consoles()["work"].copy()
 
     def state_hash(self) -> list[str]:
@@ -572,7 +565,7 @@ class Emulator:
             dim=len(snapshots),
             inputs=[self._power_on.console, self._power_on.rows.ptr, self._power_on.rows.shape[1]],
             device=self.device,
-            block_dim=self._frames.found_shape().block,  # the frames' block size: one compile
+            block_dim=self._frames.shape.block,  # the frames' block size: one compile
         )
         consoles = np.zeros(self.num_envs, dtype=CONSOLE_DTYPE)
         consoles["rom_base"] = np.array(self._rom_bases, dtype=np.uint32)[self.rom_of_env]

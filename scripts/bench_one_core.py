@@ -1,6 +1,6 @@
 """Time one console on one core beside PyBoy, in turns, by processor time, so that a busy computer does
 not decide: `python scripts/bench_one_core.py GAME.gb ...`, one line of JSON for each. `--hot`: with
-hot code (ADR 23) as well, in the same turns.
+hot code (ADR 31) as well, in the same turns.
 
 A step is 24 frames with a random button held for 8 and one picture: PyBoy's window buffer, our
 observation. `instructions`: machine instructions a frame in user mode, of the launches and of the
@@ -26,10 +26,7 @@ import numpy as np
 import pyboy
 
 from emulator import Cartridge, Emulator
-from emulator.hot_code.background_search import load_hot_code
-from emulator.hot_code.cpp_superblocks import native_plain
-from emulator.hot_code.search import compile_hot_code
-from emulator.rom.idle_loops import marked_words
+from emulator.hot_code.search import known_pieces
 
 ROUNDS, STEPS, MORE = 6, 15, 4
 BUTTONS = {"a": 16, "b": 32, "start": 128, "up": 4, "down": 8, "left": 2, "right": 1}
@@ -77,11 +74,7 @@ def ours(rom: Path, count: Callable[[], int], hot: bool) -> tuple[Callable[[], N
     cartridge = Cartridge.from_bytes(rom.read_bytes(), rom.name)
     emulator = Emulator(cartridge, 1, "cpu")
     if hot:
-        compile_hot_code([cartridge], "cpu")
-        words = marked_words(cartridge.rom, ends=True)
-        found = load_hot_code(cartridge, words, native_plain(words), on_gpu=False)
-        assert found is not None
-        emulator.adopt([found.pieces])
+        emulator.adopt([known_pieces(cartridge, on_gpu=False)])
     choose, held, spent = random.Random(0), np.zeros(1, np.uint8), [0, 0]
 
     def step() -> None:
@@ -124,7 +117,7 @@ def measure(rom: Path, count: Callable[[], int], kinds: Sequence[bool]) -> dict[
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawText)
     parser.add_argument("roms", nargs="+", type=Path, metavar="GAME.gb")
-    parser.add_argument("--hot", action="store_true", help="with hot code (ADR 23) as well")
+    parser.add_argument("--hot", action="store_true", help="with hot code (ADR 31) as well")
     options = parser.parse_args()
     for path in options.roms:
         if not path.is_file():

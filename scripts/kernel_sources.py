@@ -20,9 +20,9 @@ import warp as wp
 from warp._src import context
 
 import emulator
-from emulator.hot_code.compile_cpu import cpu_hot_code
+from emulator.hot_code.compile_cpu import cpu_superblocks
 from emulator.hot_code.compile_gpu import gpu_hot_code
-from emulator.hot_code.search import find_hot_code
+from emulator.hot_code.search import find_pieces
 from emulator.launch.warp_start import start_warp
 from emulator.rom.idle_loops import marked_words
 
@@ -40,8 +40,8 @@ def make_superblocks(rom: Path) -> None:
     """Make the kernels with the superblocks of a ROM, for both kinds of device."""
     cartridge = emulator.Cartridge.from_file(rom)
     words = marked_words(cartridge.rom, ends=True)
-    cpu_hot_code([words], [find_hot_code(cartridge, False).pieces])
-    gpu_hot_code([cartridge.rom], [words], [find_hot_code(cartridge, True).pieces])
+    cpu_superblocks([words], [find_pieces(cartridge, False)])
+    gpu_hot_code([cartridge.rom], [words], [find_pieces(cartridge, True)])
 
 
 def source(module: Any, device: str) -> str:

@@ -6,25 +6,34 @@ there are any. It is made on first use: most launches never come to threaded cod
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
+import warnings
+import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import warp as wp
 
-from emulator.hot_code.background_search import Search, load_hot_code, shared_search
-from emulator.hot_code.cpp_superblocks import native_plain
-from emulator.hot_code.piece_finder import HotCode
-from emulator.kernels.sm83.ptx_threaded_code import code_table, own_numbers
+from emulator.hot_code.background_search import Search, load_pieces, shared_search
+from emulator.hot_code.piece_finder import Pieces
+from emulator.kernels.sm83.ptx_threaded_code import code_table
+from emulator.launch.compile_beside import is_cached
+from emulator.launch.launch_shapes import TAIL_BLOCK
 from emulator.rom.cartridge import Cartridge
 from emulator.rom.idle_loops import marked_words
 
 if TYPE_CHECKING:  # reads the text of native code, which a GPU does not need
     from emulator.hot_code.compile_cpu import CpuHotCode
 
-NOTHING_FOUND = HotCode([], 0.0)
+
+class Prepared(NamedTuple):
+    """Superblocks of all ROMs of a batch as a Warp kernel, and the words or the code table that lead to them."""
+
+    kernel: wp.Kernel
+    table: np.ndarray
 
 
 class RomCode:
@@ -36,19 +45,17 @@ class RomCode:
         """Threaded kernel with superblocks, which replaces the one without; None before there are any."""
         self.cpu_hot: CpuHotCode | None = None
         """Tables of the superblocks for the native executor; None before there are any."""
-        self.fetches_much = False
-        """True once a search has found `HotCode.fetches_much` of one of the ROMs."""
         self._cartridges = cartridges
         self._device = device
         self._native = native
+        self._block = block_of(device)
         self._table: wp.array | None = None
-        self._search: Search | None = None
         self._begin: float | None = None
-        """Time at which to start the scheduled search, None if there is none; the next three are its arguments."""
-        self._running = 0
-        self._many = False
-        self._soon = False
-        """True if the search is to compile quickly rather than to the fastest code."""
+        """Time at which to start the scheduled search; None once it was started, or if there is none."""
+        self._search: Search | None = None
+        self._stages = 0
+        """Stages of the search that have been taken in."""
+        self._preparing: Future[Prepared | None] | None = None
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -66,71 +73,125 @@ class RomCode:
     @property
     def is_searching(self) -> bool:
         """True from the request of a search until `adopt_found` has noticed its end."""
-        return self._search is not None or self._begin is not None
+        return not (self._search is None and self._begin is None and self._preparing is None)
 
-    def search(self, running: int, after: float = 0.0, many: bool = False) -> None:
-        """Schedule a search for superblocks by another process in `after` seconds.
+    def search(self, after: float = 0.0) -> None:
+        """Adopt what earlier searches left in the caches, or schedule a search by another process in `after` seconds.
 
-        The process compiles the superblocks for `running` consoles a block of threads; `adopt_found` starts it and
-        adopts its results. `many`: also compile the data path, if one of the ROMs `fetches_much`.
-
-        For a GPU it compiles quickly first; if a ROM then `asks_often`, a second search compiles faster code.
+        `adopt_found` starts it and adopts its results.
         """
         self._begin = time.monotonic() + after
-        self._running, self._many, self._soon = running, many, not self._native
+        self._preparing = prepared_beside(self._cartridges, self._device, self._native, None)
 
-    def adopt(self, pieces: Sequence[Sequence[tuple[int, ...]]], block: int, soon: bool = False) -> None:
+    def adopt(self, pieces: Sequence[Pieces]) -> None:
         """Compile the pieces of each ROM into superblocks and use them from the next launch on.
 
-        Nothing is compiled if Warp's cache has them. `block`: threads of a block on a GPU. `soon`: as `gpu_hot_code`.
+        Nothing is compiled if Warp's cache has them.
         """
-        roms = [cartridge.rom for cartridge in self._cartridges]
-        words = [marked_words(rom, ends=True) for rom in roms]
+        self._use(prepared(self._cartridges, pieces, self._native))
+
+    def adopt_found(self) -> bool:
+        """Take a search a step further without waiting for anything; return whether other code runs from now on.
+
+        A ROM for which no pieces were stored keeps its plain code. A search that fails is told by one warning.
+        """
+        found = None
+        if self._preparing is not None:
+            if not self._preparing.done():
+                return False
+            ready, self._preparing = self._preparing, None
+            try:
+                if found := ready.result():
+                    self._begin = None
+                    self._use(found)
+            except Exception as error:  # a damaged cache, or one of another driver
+                self._begin = self._search = found = None
+                self._tell(f"{error}; delete {wp.config.kernel_cache_dir}")
+        if found:
+            return True
+        if self._begin is not None and time.monotonic() >= self._begin:
+            self._begin = None
+            try:
+                self._search = shared_search(self._cartridges, self._device)
+            except OSError as error:
+                self._tell(str(error))
+        if self._search is not None:
+            self._follow(self._search)
+        return False
+
+    def _follow(self, search: Search) -> None:
+        """Prepare what the search has compiled since the last call; notice its end."""
+        ended = search.ended()  # before its stages are read: none comes afterwards
+        stages = search.stages()
+        if len(stages) > self._stages:
+            self._stages = len(stages)
+            self._preparing = prepared_beside(self._cartridges, self._device, self._native, stages[-1])
+        elif ended:
+            self._search = None
+            if reason := search.failure():
+                self._tell(reason)
+
+    def _use(self, found: Prepared) -> None:
         if self._native:
             from emulator.hot_code.compile_cpu import cpu_hot_code
 
-            self.cpu_hot = cpu_hot_code(words, pieces)
+            self.cpu_hot = cpu_hot_code(found.kernel, found.table)
             return
-        from emulator.hot_code.compile_gpu import gpu_hot_code
+        found.kernel.module.load(wp.get_device(self._device), self._block)
+        self._table = wp.array(found.table, dtype=wp.uint32, device=self._device)
+        self.hot = found.kernel
 
-        frames, table = gpu_hot_code(roms, words, pieces, soon)
-        device = wp.get_device(self._device)
-        frames.module.load(device, block if device.is_cuda else 1)
-        self._table = wp.array(table, dtype=wp.uint32, device=self._device)
-        self.hot = frames
-
-    def adopt_found(self, block: int) -> None:
-        """Start the scheduled search when its time has come, and adopt the pieces of a search that has ended.
-
-        A ROM for which no pieces were stored keeps its plain code.
-        """
-        if self._begin is not None and time.monotonic() >= self._begin:
-            with contextlib.suppress(OSError):  # without a search, launches go on as before
-                self._search = shared_search(self._cartridges, self._device, self._running, self._many, self._soon)
-            self._begin = None
-        if self._search is None or not self._search.ended():
-            return
-        ended, self._search = self._search, None
-        if not ended.went_well():  # a launch would have to wait for a compiler
-            return
-        found = []
-        for cartridge in self._cartridges:
-            words = marked_words(cartridge.rom, ends=True)
-            plain = plain_instructions(words, not self._native)
-            found.append(load_hot_code(cartridge, words, plain, not self._native) or NOTHING_FOUND)
-        self.fetches_much = any(hot.fetches_much for hot in found)
-        if any(hot.pieces for hot in found):
-            self.adopt([hot.pieces for hot in found], block, self._soon)
-            if self._soon and any(hot.asks_often for hot in found):
-                self._begin = time.monotonic()
-                self._many = self._soon = False  # the data path has been compiled
+    def _tell(self, reason: str) -> None:
+        names = ", ".join(cartridge.name for cartridge in self._cartridges)
+        warnings.warn(
+            f"{names}: launches go on without hot code, or with some of it: {reason}", RuntimeWarning, stacklevel=2
+        )
 
 
-def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
-    """Return for each ROM byte whether its instruction may be in a superblock, bool.
+_preparations: weakref.WeakValueDictionary[tuple[object, ...], Future[Prepared | None]] = weakref.WeakValueDictionary()
+_starting = threading.Lock()
 
-    `words`: as `marked_words(rom, ends=True)` returns them.
+
+def prepared_beside(
+    cartridges: Sequence[Cartridge], device: str, native: bool, most: Sequence[int] | None
+) -> Future[Prepared | None]:
+    """Prepare the first `most` stored pieces of each ROM (None: all) by a thread; None if they are not compiled.
+
+    The parts of a batch that have the same ROMs get the same one.
     """
-    if on_gpu:
-        return own_numbers(words) != 0
-    return native_plain(words)
+
+    def prepare() -> Prepared | None:
+        found = [load_pieces(cartridge, not native) for cartridge in cartridges]
+        if most is None and None in found:
+            return None
+        pieces = [(some or [])[:limit] for some, limit in zip(found, most or [None] * len(found), strict=True)]
+        if not any(pieces):
+            return None
+        made = prepared(cartridges, pieces, native)
+        return made if is_cached(made.kernel.module, device, block_of(device)) else None
+
+    key = (*(cartridge.sha256 for cartridge in cartridges), device, native, most and tuple(most))
+    with _starting:
+        future = _preparations.get(key)
+        if future is None:
+            thread = ThreadPoolExecutor(1, "hot-code")
+            future = _preparations[key] = thread.submit(prepare)
+            thread.shutdown(wait=False)
+        return future
+
+
+def prepared(cartridges: Sequence[Cartridge], pieces: Sequence[Pieces], native: bool) -> Prepared:
+    """Return the pieces of each ROM as a kernel that is not compiled yet."""
+    words = [marked_words(cartridge.rom, ends=True) for cartridge in cartridges]
+    if native:
+        from emulator.hot_code.compile_cpu import cpu_superblocks
+
+        return Prepared(*cpu_superblocks(words, pieces))
+    from emulator.hot_code.compile_gpu import gpu_hot_code
+
+    return Prepared(*gpu_hot_code([cartridge.rom for cartridge in cartridges], words, pieces))
+
+
+def block_of(device: str) -> int:
+    """Return the threads of a block of launches with superblocks."""
+    return TAIL_BLOCK if device.startswith("cuda") else 1

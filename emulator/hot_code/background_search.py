@@ -1,7 +1,7 @@
 """Background process that finds and compiles hot code (search.py), and its results in the user's cache folder.
 
-A file holds for one ROM and one version of the kernels. An unusable file is ignored and made anew. Its pieces
-are checked against the ROM, so a wrong one can only cost time.
+A file holds for one ROM. An unusable file is ignored and made anew. Its pieces are checked against the ROM and against
+what the present kernels can execute, so a wrong one can only cost time.
 """
 
 from __future__ import annotations
@@ -22,67 +22,74 @@ from pathlib import Path
 
 import numpy as np
 
-from emulator.hot_code.piece_finder import HotCode, is_piece
-from emulator.launch.launch_shapes import kernel_version, table_path
+from emulator.hot_code.cpp_superblocks import native_plain
+from emulator.hot_code.piece_finder import Pieces, is_piece
+from emulator.kernels.sm83.ptx_threaded_code import own_numbers
+from emulator.launch.compile_beside import NICE
 from emulator.rom.cartridge import Cartridge
+from emulator.rom.idle_loops import marked_words
+from emulator.rom.regular_file import replacing
 
-FORMAT = 1
-NICE = 10
-"""Nice value of the search process: all other work has priority."""
+try:
+    from platformdirs import user_cache_path
+except ImportError:  # an emulator on its own
+    user_cache_path = None
+
+FORMAT = 2
+"""Version number of the file, which changes with the rule by which pieces are found."""
 OWNER_S = 1.0
 """Seconds between two checks that the process that started the search still runs."""
+
+
+def cache_path() -> Path:
+    """Return the folder of all pieces, whether it exists or not."""
+    if user_cache_path is None:
+        return Path(os.path.expanduser("~/.cache/dmglab/hot_code"))  # raises nothing
+    return user_cache_path("dmglab", appauthor=False) / "hot_code"
 
 
 def pieces_path(cartridge: Cartridge, on_gpu: bool) -> Path:
     """Return the path of the file with a ROM's pieces, whether it exists or not."""
     kind = "" if on_gpu else ".cpu"
-    return table_path().parent / "hot_code" / f"{cartridge.sha256[:24]}{kind}.json"
+    return cache_path() / f"{cartridge.sha256[:24]}{kind}.json"
 
 
-def store_hot_code(cartridge: Cartridge, hot: HotCode, on_gpu: bool) -> Path:
-    """Write a ROM's hot code to its file in the user's cache, replacing an older one; return the path."""
+def store_pieces(cartridge: Cartridge, pieces: Pieces, on_gpu: bool) -> Path:
+    """Write a ROM's pieces to their file in the user's cache, replacing an older one; return the path."""
     path = pieces_path(cartridge, on_gpu)
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"format": FORMAT, "rom": cartridge.sha256, "kernels": kernel_version()}
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({**content, **hot._asdict()}, file)
-        os.replace(name, path)
-    except OSError:  # a full disk
-        os.unlink(name)
-        raise
+    with replacing(path) as file:
+        file.write(json.dumps({"format": FORMAT, "rom": cartridge.sha256, "pieces": pieces}).encode())
     return path
 
 
-def load_hot_code(cartridge: Cartridge, words: np.ndarray, plain: np.ndarray, on_gpu: bool) -> HotCode | None:
-    """Read a ROM's hot code from the user's cache; None if there is no usable file.
-
-    `words`, `plain`: as for `piece_finder.pieces`.
-    """
+def load_pieces(cartridge: Cartridge, on_gpu: bool) -> list[tuple[int, ...]] | None:
+    """Read a ROM's pieces from the user's cache, most often executed first; None if there is no usable file."""
     try:
         raw = json.loads(pieces_path(cartridge, on_gpu).read_text(encoding="utf-8"))
-        if (raw["format"], raw["rom"], raw["kernels"]) != (FORMAT, cartridge.sha256, kernel_version()):
+        if (raw["format"], raw["rom"]) != (FORMAT, cartridge.sha256):
             return None
         pieces = [tuple(places) for places in raw["pieces"]]
-        asks = float(raw["asks"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+    words = marked_words(cartridge.rom, ends=True)
+    plain = plain_instructions(words, on_gpu)
     if not all(is_piece(places, words, plain) for places in pieces):
         return None
-    return HotCode(pieces, asks) if len({at for at, *_ in pieces}) == len(pieces) else None
+    return pieces if len({at for at, *_ in pieces}) == len(pieces) else None
 
 
-def search_arguments(
-    roms: Sequence[Path], device: str, running: int, many: bool = False, soon: bool = False
-) -> list[str]:
-    """Return the arguments of `python -m emulator` that start a search for hot code.
+def plain_instructions(words: np.ndarray, on_gpu: bool) -> np.ndarray:
+    """Return for each ROM byte whether its instruction may be in a superblock, bool.
 
-    `many`: the batch has more than MANY_ALONE consoles; `soon`: as `compile_gpu.gpu_hot_code`.
+    `words`: as `marked_words(rom, ends=True)` returns them.
     """
-    files = [part for rom in roms for part in ("--rom", str(rom))]
-    flags = [*["--many"] * many, *["--soon"] * soon]
-    return ["hot-code", "--device", device, "--running", str(running), *flags, *files]
+    return own_numbers(words) != 0 if on_gpu else native_plain(words)
+
+
+def search_arguments(roms: Sequence[Path], device: str) -> list[str]:
+    """Return the arguments of `python -m emulator` that start a search for hot code."""
+    return ["hot-code", "--device", device, *(part for rom in roms for part in ("--rom", str(rom)))]
 
 
 def child_environment(**more: str) -> dict[str, str]:
@@ -93,15 +100,14 @@ def child_environment(**more: str) -> dict[str, str]:
 
 
 class Search:
-    """Background process that finds and compiles the pieces of some ROMs for a device.
+    """Background process that finds and compiles the pieces of some ROMs for a device, in stages.
 
     Raises OSError if no process can be started, or the disk has no room for the ROMs. The process ends when this object
     is released, and within OWNER_S after its parent process has ended.
     """
 
-    def __init__(
-        self, cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False
-    ) -> None:
+    def __init__(self, cartridges: Sequence[Cartridge], device: str) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
         with contextlib.ExitStack() as stack:
             # Files without a name: a process that is killed leaves no copy of a ROM behind.
             files = [stack.enter_context(tempfile.TemporaryFile()) for _ in cartridges]
@@ -109,18 +115,12 @@ class Search:
                 file.write(cartridge.rom.tobytes())
                 file.seek(0)
             roms = [Path(f"/dev/fd/{file.fileno()}") for file in files]
+            command = [sys.executable, "-m", "emulator", *search_arguments(roms, device), "--owner", str(os.getpid())]
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "emulator",
-                    *search_arguments(roms, device, running, many, soon),
-                    "--owner",
-                    str(os.getpid()),
-                ],
+                command,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=subprocess.STDOUT,
                 env=child_environment(),
                 pass_fds=[file.fileno() for file in files],
             )
@@ -131,25 +131,36 @@ class Search:
         """Return whether the process has ended, successfully or not."""
         return self._process.poll() is not None
 
-    def went_well(self) -> bool:
-        """Return whether the process has ended successfully, with its results in the caches."""
-        return self._process.poll() == 0
+    def stages(self) -> list[list[int]]:
+        """Return for each stage whose code is in Warp's cache the number of pieces of each ROM."""
+        lines = [line for line in self._lines() if line.startswith('{"pieces"')]
+        return [json.loads(line)["pieces"] for line in lines]
+
+    def failure(self) -> str:
+        """Return why the process has failed, in its own last words; empty if it has not."""
+        status = self._process.poll()
+        return f"the search ended with {status}: {(self._lines() or ['no word'])[-1][:200]}" if status else ""
+
+    def _lines(self) -> list[str]:
+        """Return the complete lines that the process has written."""
+        text = os.pread(self._said.fileno(), 1 << 20, 0).decode(errors="replace")
+        return text[: text.rfind("\n") + 1].splitlines()
 
 
 _searches: weakref.WeakValueDictionary[tuple[object, ...], Search] = weakref.WeakValueDictionary()
 _starting = threading.Lock()
 
 
-def shared_search(cartridges: Sequence[Cartridge], device: str, running: int, many: bool, soon: bool = False) -> Search:
+def shared_search(cartridges: Sequence[Cartridge], device: str) -> Search:
     """Return the search with these arguments that this process already holds, running or ended; else start one.
 
     The parts of a batch run the same ROMs, each in its own thread, and all call this.
     """
-    key = (*(cartridge.sha256 for cartridge in cartridges), device, running, many, soon)
+    key = (*(cartridge.sha256 for cartridge in cartridges), device)
     with _starting:
         search = _searches.get(key)
         if search is None:
-            search = _searches[key] = Search(cartridges, device, running, many, soon)
+            search = _searches[key] = Search(cartridges, device)
         return search
 
 

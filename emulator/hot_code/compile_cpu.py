@@ -1,7 +1,7 @@
 """Compilation of superblocks for a CPU: a Warp module for each set of ROMs, and the tables that lead to its
 functions.
 
-The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of executors/native.py stays as it is
+The module holds the superblocks only (hot_code/cpp_superblocks.py): the kernel of launch/native.py stays as it is
 and calls them by its table. Its name, and so its place in Warp's kernel cache, is a hash of its text, which contains
 the ROM's bytes.
 """
@@ -16,8 +16,8 @@ import warp as wp
 
 from emulator.hot_code.cpp_superblocks import FIRST, MOST, NativeSuperblocks
 from emulator.hot_code.piece_finder import Pieces
-from emulator.kernels.executors.native import CONSTANTS, CpuHotCode, NativeState, copy_table
 from emulator.kernels.sm83.cpp_instructions import TABLE_SIZE
+from emulator.launch.native import CONSTANTS, CpuHotCode, NativeState, copy_table
 from emulator.launch.recorded_launches import preparing
 from emulator.rom import control_rows
 from emulator.state.batch import Console
@@ -26,10 +26,10 @@ _kernels: dict[str, wp.Kernel] = {}
 """Kernels by module; never released, since their functions are called by address."""
 
 
-def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHotCode:
-    """Compile the superblocks of ROMs that lie one after another, unless Warp's cache has them; return their tables.
+def cpu_superblocks(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> tuple[wp.Kernel, np.ndarray]:
+    """Return the kernel with the superblocks of ROMs that lie one after another, and the words that lead to them.
 
-    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM.
+    `words`: for each ROM, as `marked_words(rom, ends=True)` returns them; `pieces`: for each ROM. Nothing is compiled.
     """
     blocks = NativeSuperblocks()
     walked = [
@@ -37,14 +37,20 @@ def cpu_hot_code(words: Sequence[np.ndarray], pieces: Sequence[Pieces]) -> CpuHo
     ]
     text = blocks.source(CONSTANTS)
     name = f"{__name__}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    table = wp.zeros(TABLE_SIZE, dtype=wp.uint64, device="cpu")
-    console = wp.zeros(1, dtype=Console, device="cpu")
     with preparing:
         if name not in _kernels:
             _kernels[name] = _module(text, name)
+    return _kernels[name], np.concatenate(walked)
+
+
+def cpu_hot_code(kernel: wp.Kernel, words: np.ndarray) -> CpuHotCode:
+    """Return the tables of the superblocks of `cpu_superblocks`, compiled unless Warp's cache has them."""
+    table = wp.zeros(TABLE_SIZE, dtype=wp.uint64, device="cpu")
+    console = wp.zeros(1, dtype=Console, device="cpu")
+    with preparing:
         wp.launch(copy_table, 1, [console, table.ptr], device="cpu")
-        wp.launch(_kernels[name], 1, [console, table[FIRST : FIRST + MOST].ptr], device="cpu")
-    return CpuHotCode(table, wp.array(np.concatenate(walked), dtype=wp.uint32, device="cpu"))
+        wp.launch(kernel, 1, [console, table[FIRST : FIRST + MOST].ptr], device="cpu")
+    return CpuHotCode(table, wp.array(words, dtype=wp.uint32, device="cpu"))
 
 
 def _with_numbers(words: np.ndarray, numbers: dict[int, int]) -> np.ndarray:

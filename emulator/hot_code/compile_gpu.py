@@ -7,42 +7,34 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import warp as wp
 
 from emulator.hot_code.piece_finder import Pieces
 from emulator.hot_code.ptx_superblocks import Superblocks
-from emulator.kernels.executors import threaded
 from emulator.kernels.sm83.ptx_threaded_code import More, code_table
+from emulator.launch import threaded
+from emulator.launch.recorded_launches import preparing
 
-SOON = 2
-"""Optimisation level of a Warp module that is compiled quickly, "--Ofast-compile=min".
+LEVEL = 2
+"""Optimisation level of a Warp module with superblocks, "--Ofast-compile=min".
 
-It compiles in 0.54 to 0.77 of the time of Warp's usual level, whose code takes 6 to 15 % less time
-(docs/notebook/performance_history.md, steps 64 and 85).
+It compiles in 0.54 to 0.77 of the time of Warp's usual level 3, which made the code of eight games 1 % faster
+(docs/notebook/performance.md).
 """
 
 
-class GpuHotCode(NamedTuple):
-    """Threaded kernel with superblocks and its code table, which replace those without."""
-
-    frames: wp.Kernel
-    table: np.ndarray
-    """Code table, uint32[bytes of all ROMs, 2]."""
-
-
-_made: dict[tuple[More, bool], wp.Kernel] = {}
+_made: dict[More, wp.Kernel] = {}
 
 
 def gpu_hot_code(
-    roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces], soon: bool = False
-) -> GpuHotCode:
-    """Return the kernel and the code table with superblocks for ROMs that lie one after another.
+    roms: Sequence[np.ndarray], words: Sequence[np.ndarray], pieces: Sequence[Pieces]
+) -> tuple[wp.Kernel, np.ndarray]:
+    """Return the threaded kernel and the code table, uint32[bytes, 2], with superblocks of ROMs that lie in a row.
 
     `words`: for each ROM, as `marked_words(rom, ends=True)` returns them. Pieces for which no block number is left stay
-    without a superblock. `soon`: compile in less time, to slower code.
+    without a superblock.
     """
     blocks = Superblocks()
     tables = [
@@ -50,11 +42,10 @@ def gpu_hot_code(
         for rom, decoded, some in zip(roms, words, pieces, strict=True)
     ]
     more = blocks.more()
-    if (more, soon) not in _made:
-        digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
-        module = f"{threaded.__name__}_{digest[:12]}{'_soon' * soon}"
-        frames = threaded.make_kernels(more, module).frames
-        if soon:
-            frames.module.options["optimization_level"] = SOON
-        _made[more, soon] = frames
-    return GpuHotCode(_made[more, soon], np.concatenate(tables))
+    with preparing:  # Warp finds a new function by its name, which those of another thread have too
+        if more not in _made:
+            digest = hashlib.sha256("\n".join(more.lines).encode()).hexdigest()
+            frames = threaded.make_kernels(more, f"{threaded.__name__}_{digest[:12]}").frames
+            frames.module.options["optimization_level"] = LEVEL
+            _made[more] = frames
+    return _made[more], np.concatenate(tables)

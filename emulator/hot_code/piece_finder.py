@@ -25,13 +25,6 @@ SELDOM = 32
 
 After a jump to any other instruction the CPU executes single instructions up to the next beginning of a piece.
 """
-MANY_INSTRUCTIONS, OFTEN = 2400, 0.006
-"""Instructions in pieces, and service requests per executed instruction, from which code `fetches_much`.
-
-Eight consoles on an SM then mostly wait for code to be fetched: of eight games measured deseo (3,432; 0.009), dusky
-(3,988; 0.012) and genesis (2,643; 0.013). The others gain nothing by the data path or lose up to three quarters: carazu
-has 2,082 and 0.0035, maresia 3,880 and 0.003, speedfinger 430 and 0.016.
-"""
 JR = 0x18
 _LENGTH = np.array([row.length for row in isa.INSTRUCTIONS])
 
@@ -49,31 +42,6 @@ class Counts(NamedTuple):
 
     executed: np.ndarray
     arrived: np.ndarray
-
-
-class HotCode(NamedTuple):
-    """Result of searching a ROM for hot code."""
-
-    pieces: list[tuple[int, ...]]
-    """Pieces as the function `pieces` returns them."""
-    asks: float
-    """Service requests (kernels/sm83/service_requests.py) per executed instruction."""
-
-    @property
-    def asks_often(self) -> bool:
-        """True if superblocks are left so often that the slower compilation to faster code pays on a GPU.
-
-        Of twelve games and tasks measured, it is true of the six that gain most, and of one that loses.
-        """
-        return self.asks >= OFTEN
-
-    @property
-    def fetches_much(self) -> bool:
-        """True if a thousand consoles with this ROM run faster on the data path, but for the last ones of a launch.
-
-        Its hot code fills the GPU's instruction caches, from which rare code then drives it out.
-        """
-        return sum(map(len, self.pieces)) >= MANY_INSTRUCTIONS and self.asks_often
 
 
 def always_jumps(word: int) -> bool:

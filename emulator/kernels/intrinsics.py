@@ -1,7 +1,7 @@
 """Intrinsics that Python lacks: memory access through raw addresses, the byte permute, warp votes.
 
 Warp arrays carry shape and strides into every function they are passed to; a raw address is one register pair. Each
-intrinsic is a line or two per device. Other native code is the board that warps share (executors/service_board.py)
+intrinsic is a line or two per device. Other native code is the board that warps share (launch/service_board.py)
 and the instructions of the native path (sm83/cpp_instructions.py). `U`, `I`, `Q` are the three machine types of every
 kernel here: literals must be wrapped, since Warp does not mix int32 and uint32.
 

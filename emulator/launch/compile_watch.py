@@ -63,11 +63,11 @@ class CompileWatch:
 def _module_name(args: tuple[Any, ...]) -> str:
     """Return the Warp module's name for the arguments of a compiler call.
 
-    `executors.native` for the source file `wp_emulator.kernels.executors.native_18aad9f.cpp`.
+    `launch.native` for the source file `wp_emulator.launch.native_18aad9f.cpp`.
     """
     sources = [Path(one).name for one in args if isinstance(one, str) and one.endswith(_SOURCES)]
     stem = sources[0].rpartition(".")[0].rpartition("_")[0] if sources else ""
-    return stem.removeprefix("wp_").replace("emulator.kernels.", "")
+    return stem.removeprefix("wp_").removeprefix("emulator.").removeprefix("kernels.")
 
 
 _SOURCES = (".cpp", ".cu")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import warp as wp
 
+from emulator.rom.cartridge import EmulatorError
+
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
 
 
@@ -18,6 +20,23 @@ def start_warp() -> None:
     wp.config.log_level = max(wp.config.log_level, wp.LOG_WARNING)
     with contextlib.nullcontext() if has_driver() else _silent_stderr():
         wp.init()
+
+
+@contextlib.contextmanager
+def explained(device: str, num_envs: int) -> Iterator[None]:
+    """Raise EmulatorError, with the way out, for what Warp says where memory or kernels fail it."""
+    try:
+        yield
+    except Exception as error:
+        said, found = str(error), wp.get_device(device)
+        if "allocate" in said:
+            free = f": {found.free_memory >> 20} of {found.total_memory >> 20} MiB are free" if found.is_cuda else ""
+            way = f"no room for {num_envs} consoles{free}; give fewer, or end what else uses it"
+        elif "build failed" in said or "Failed to load" in said:
+            way = f"{said.splitlines()[0]}; delete {wp.config.kernel_cache_dir} and start again"
+        else:
+            raise
+        raise EmulatorError(f"{device}: {way}") from error
 
 
 def has_driver() -> bool:

@@ -1,7 +1,7 @@
 """Console run in slices of a frame, which show how its sound registers change within the frame.
 
 A launch runs whole frames. A console whose times are all `n` M-cycles later reaches the launch's end `n` M-cycles
-sooner, so that a launch of one frame runs the rest only: the shift is that of `kernels/executors/launch_boundary.py:
+sooner, so that a launch of one frame runs the rest only: the shift is that of `launch/launch_boundary.py:
 launch_end` with another length, written on the host.
 
 The console is a copy of the played one: it gets the same state and the same buttons. Bit 7 of NRx4 (the trigger), which

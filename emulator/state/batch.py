@@ -192,7 +192,7 @@ class Batch:
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
     control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
     order: wp.array[wp.int32]  # [N] env by launch slot
-    tail: wp.array[wp.uint32]  # [2 + N] consoles that are left (kernels/executors/launch_tail.py); 0 between launches
+    tail: wp.array[wp.uint32]  # [2 + N] consoles that are left (launch/launch_tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
     rom_base: wp.uint64
     words_base: wp.uint64

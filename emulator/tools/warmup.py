@@ -57,6 +57,7 @@ def run_blank(device: str) -> None:
     """Run a blank ROM so that every kernel is compiled and launched once."""
     wp.config.log_level = wp.LOG_WARNING
     emulator = Emulator(Cartridge.from_bytes(blank_rom(), "blank"), 1, device)
+    emulator.wait_for_kernels()
     emulator.run(None, 2)
     emulator.screens.numpy()
     emulator.observations().numpy()

@@ -41,7 +41,7 @@ MUTATIONS = [
     ),
     ("emulator/kernels/io/joypad.py", "DIRECTIONS_RISE = 6 ", "DIRECTIONS_RISE = 3 ", f"{MICRO} -k joypad"),
     (
-        "emulator/kernels/executors/reset_kernels.py",
+        "emulator/launch/reset_kernels.py",
         "state == source[env] and cached_rom[state] == rom_of_env[env]",
         "state == source[env]",
         "tests/emulator/test_arguments.py -k device_refuses",

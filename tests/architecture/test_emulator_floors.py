@@ -12,13 +12,13 @@ from tests.support.imports import CHECKOUT, import_statements, pictured_rooms
 FLOORS = (
     ("constants",),
     ("rom",),
-    ("state", "launch"),
+    ("state",),
     ("kernels.intrinsics",),
     ("kernels.memory",),
     ("kernels.ppu",),
     ("kernels.io",),
     ("kernels.sm83",),
-    ("kernels.executors",),
+    ("launch",),
     ("hot_code",),
     ("frame_launcher",),
     ("emulator",),
@@ -109,6 +109,6 @@ def test_the_files_of_the_emulator_import_each_other_in_no_circle() -> None:
 def test_kernels_of_an_executor_are_loaded_by_whoever_has_it() -> None:
     """Warp reads the text of every function: `kernels_of` loads what a process needs."""
     modules = sources()
-    executors = {f"kernels.executors.{name}" for name in EXECUTORS}
+    executors = {f"launch.{name}" for name in EXECUTORS}
     loaders = {module for module, path in modules.items() if imports(path, modules) & executors}
     assert loaders - executors == {"hot_code.compile_gpu", "hot_code.compile_cpu"}

@@ -52,7 +52,7 @@ HEAVY = {
         trainer_core/cli/bench/rig.py: warp emulator.emulator emulator.launch.warp_start
             emulator.state.snapshot trainer_core.envs.start_states trainer_core.envs.task_files
         trainer_core/cli/demo.py: trainer_core.play.rollout
-        trainer_core/cli/doctor.py: warp emulator.launch.launch_shapes emulator.launch.warp_start
+        trainer_core/cli/doctor.py: warp emulator.launch.warp_start
             emulator.tools.warmup
         trainer_core/cli/eval.py: trainer_core.play.league.players trainer_core.play.league.table
         trainer_core/cli/league.py: trainer_core.play.episode trainer_core.play.league.players
@@ -67,8 +67,8 @@ HEAVY = {
         trainer_core/play/clips/opening.py: trainer_core.play.clips.pressing trainer_core.play.clips.rollouts
         """,
     # Warp reads the text of every kernel of it: 0.2 s and 0.6 s, and few searches end with code.
-    "emulator.kernels.executors.uniform": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
-    "emulator.kernels.executors.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
+    "emulator.launch.threaded": "emulator/hot_code/adopt.py: emulator.hot_code.compile_gpu",
+    "emulator.launch.native": "emulator/hot_code/adopt.py: emulator.hot_code.compile_cpu",
     "msgspec": """
         dmglab/__init__.py: trainer_core.envs.compile_progress
         dmglab/registration.py: trainer_core.lab.manifest_checks trainer_core.lab.tasks

@@ -19,7 +19,7 @@ def device(request: pytest.FixtureRequest) -> str:
     return available(request.param)
 
 
-ENGINES = [("cpu", "native"), ("cpu", "uniform"), ("cuda:0", "uniform"), ("cuda:0", "threaded")]
+ENGINES = [("cpu", "native"), ("cpu", "uniform"), ("cuda:0", "uniform")]
 
 
 @pytest.fixture(params=ENGINES, scope="session", ids="-".join)

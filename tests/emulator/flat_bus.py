@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from emulator.kernels.executors import native, uniform, uniform_cpu
-from emulator.launch.launch_shapes import SERVED
+from emulator.launch import native, uniform, uniform_cpu
+from emulator.launch.launch_shapes import FEW
 from emulator.rom import control_rows
 from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import CONSOLE_DTYPE, TRAP_STEP, Layout, allocate
@@ -85,7 +85,7 @@ class FlatBus:
             native.launch(self.batch, self.buttons, 1, 0, True)
         else:
             data_path = uniform_cpu if self.shares else uniform
-            data_path.launch(self.batch, self.buttons, 1, 0, SERVED, True)
+            data_path.launch(self.batch, self.buttons, 1, 0, FEW, True)
         if not self.shares:
             self.low = self.batch.rom.numpy().reshape(self.n, 0x8000)
             self.high = self.batch.ram.numpy()

@@ -180,7 +180,6 @@ def test_no_word_about_a_gpu_that_is_not_there(roms: Path, tmp_path: Path) -> No
         (["disassemble", "{busy}", "--count", "-1"], "--count -1"),
         (["disassemble", "{busy}", "--bank", "9999"], "--bank 9999"),
         (["trace", "{busy}", "--frames", "-1"], "--frames -1"),
-        (["tune", "--frames", "0"], "--frames 0: give 1 to 10000"),
         (["verify", "{busy}", "--seed", "-1"], "--seed -1"),
         (["verify", "{busy}", "--soak", "nan"], "--soak nan: give seconds"),
         (["fuzz", "--consoles", "1000000"], "--consoles 1000000"),

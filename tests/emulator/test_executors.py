@@ -9,8 +9,8 @@ import pytest
 
 from emulator import Cartridge, Emulator, EmulatorError
 from emulator.frame_launcher import Executor
-from emulator.kernels.executors import uniform, uniform_cpu
 from emulator.kernels.sm83 import cpp_instructions
+from emulator.launch import uniform, uniform_cpu
 from emulator.rom.control_rows import SLOW_FETCH, predecode
 from emulator.rom.isa import INSTRUCTIONS
 from emulator.verify import fuzz_roms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import subprocess
@@ -9,16 +10,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from emulator import Cartridge, Emulator
 from emulator.__main__ import main, parser
-from emulator.hot_code import background_search, piece_finder
+from emulator.hot_code import adopt, background_search, piece_finder, search
 from emulator.hot_code.adopt import RomCode
 from emulator.hot_code.background_search import search_arguments
-from emulator.hot_code.search import find_hot_code
 from emulator.kernels.sm83.ptx_threaded_code import own_numbers
 from emulator.rom import control_rows
 from emulator.tools.warmup import blank_rom
@@ -56,16 +58,15 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
     words, plain = decoded(cartridge)
     emulator = Emulator(cartridge, 2, "cpu", executor="uniform", idle_skip=False)
     counted = emulator.count_places().numpy()  # the same memory on a CPU
-    counts = piece_finder.Counts(*counted[:, :-1])
+    counts = piece_finder.Counts(*counted)
     emulator.run(frames=1)
-    assert counted[0, -1] > 0  # the service was asked
     executed = [int(counts.executed[at]) for at in (0x150, 0x152, 0x153, 0x201, 0x158)]
     assert executed == [2, 10, 10, 2, 2]
     assert counts.arrived[0x152] == 8  # and twice from the instruction in front
     found = piece_finder.pieces(counts, words, plain)
     assert set(found) == PIECES
     for on_gpu in (True, False):
-        assert set(find_hot_code(cartridge, on_gpu).pieces) == PIECES
+        assert set(search.find_pieces(cartridge, on_gpu)) == PIECES
     assert found[0] == (0x152, 0x153, 0x155)
     assert all(piece_finder.is_piece(places, words, plain) for places in found)
     for wrong in [(), (0x153, 0x152), (0x159, 0x15B), (0x158,), (-1,), (0x152, 0x155), (0.5,)]:
@@ -77,33 +78,28 @@ def test_pieces_begin_where_control_arrives_and_end_at_jumps() -> None:
 def test_a_file_that_does_not_fit_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    words, plain = decoded(cartridge)
-    assert background_search.load_hot_code(cartridge, words, plain, True) is None
-    hot = piece_finder.HotCode(sorted(PIECES), 0.25)
-    path = background_search.store_hot_code(cartridge, hot, True)
+    assert background_search.load_pieces(cartridge, True) is None
+    path = background_search.store_pieces(cartridge, sorted(PIECES), True)
     assert path.is_relative_to(tmp_path)
     assert len(list(path.parent.iterdir())) == 1
-    assert background_search.load_hot_code(cartridge, words, plain, True) == hot
-    assert background_search.load_hot_code(cartridge, words, plain, False) is None
+    assert background_search.load_pieces(cartridge, True) == sorted(PIECES)
+    assert background_search.load_pieces(cartridge, False) is None
     good = json.loads(path.read_text())
     changes = (
         {"rom": "0" * 64},
-        {"kernels": "0"},
-        {"format": 2},
+        {"format": 1},
         {"pieces": [[0x150, 0x155]]},
         {"pieces": [[0x150], [0x150]]},
         {"pieces": 3},
         {"pieces": [["x"]]},
-        {"asks": "often"},
-        {"asks": None},
-        {"asks": 10**400},
+        {"pieces": [[10**400]]},
         {"pieces": [[]]},
     )
     for content in [*(json.dumps(good | change) for change in changes), "{", "[]", "", "[" * 100_000]:
         path.write_text(content)
-        assert background_search.load_hot_code(cartridge, words, plain, True) is None, content
+        assert background_search.load_pieces(cartridge, True) is None, content
     path.write_bytes(b"\xff\xfe")
-    assert background_search.load_hot_code(cartridge, words, plain, True) is None
+    assert background_search.load_pieces(cartridge, True) is None
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,9 +107,9 @@ def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(background_search.json, "dump", full)
+    monkeypatch.setattr(background_search.json, "dumps", full)
     with pytest.raises(OSError, match="No space left"):
-        background_search.store_hot_code(program(), piece_finder.HotCode([], 0.0), False)
+        background_search.store_pieces(program(), [], False)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -125,10 +121,37 @@ def test_a_search_gets_the_rom_and_leaves_no_copy_of_it(tmp_path: Path, monkeypa
     python.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(places))
     monkeypatch.setattr(sys, "executable", str(python))
-    search = background_search.Search([program()], "cpu", 2, False)
+    found_by = background_search.Search([program()], "cpu")
     assert not list(places.iterdir())
-    assert search._process.wait(30) == 0
+    assert found_by._process.wait(30) == 0
+    assert (found_by.ended(), found_by.failure()) == (True, "")
     assert found.read_bytes() == program().rom.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("script", "stages", "failure"),
+    [
+        ("""echo '{"pieces": [3], "compile_s": 1}'; echo noise; printf '{"pieces"'""", [[3]], ""),
+        (
+            """echo '{"pieces": [3]}'; echo 'Exception: no compiler'; exit 1""",
+            [[3]],
+            "ended with 1: Exception: no compiler",
+        ),
+        ("exit 3", [], "ended with 3: no word"),
+    ],
+)
+def test_a_search_says_its_stages_and_why_it_failed(
+    script: str, stages: list[list[int]], failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    found_by = background_search.Search([program()], "cpu")
+    found_by._process.wait(30)
+    assert found_by.stages() == stages
+    assert failure in found_by.failure()
+    assert bool(found_by.failure()) == bool(failure)
 
 
 @pytest.mark.warp
@@ -138,14 +161,14 @@ def test_without_room_for_a_search_a_batch_runs_on(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(background_search, "Search", full)
     emulator = Emulator(program(), 2, "cpu", hot_code=True)
-    emulator.run(frames=2)
-    assert not emulator._frames.code.is_searching
+    with pytest.warns(RuntimeWarning, match="without hot code.*No usable temporary directory"):
+        run_until_found(emulator)
 
 
 def test_the_command_line_takes_what_a_search_says(tmp_path: Path) -> None:
-    said = background_search.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1", 4, True, True)
+    said = background_search.search_arguments([tmp_path / "a", tmp_path / "b"], "cuda:1")
     taken = parser().parse_args(said)
-    assert (taken.device, taken.running, taken.many, taken.soon) == ("cuda:1", 4, True, True)
+    assert taken.device == "cuda:1"
     assert taken.rom == [tmp_path / "a", tmp_path / "b"]
 
 
@@ -169,37 +192,98 @@ def test_a_search_ends_with_a_process_that_was_killed() -> None:
         assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize(("well", "asks"), [(2, 0.02), (1, 0.02), (0, 0.02), (1, 0.003)])
-def test_threaded_code_of_a_rom_that_asks_often_is_compiled_twice(
-    well: int, asks: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Told:
+    """A search of another process that has ended, with what it said."""
+
+    def __init__(self, stages: list[list[int]], failure: str = "") -> None:
+        self._stages, self._failure = stages, failure
+
+    def ended(self) -> bool:
+        return True
+
+    def stages(self) -> list[list[int]]:
+        return self._stages
+
+    def failure(self) -> str:
+        return self._failure
+
+
+def compiled_before(roms: object, pieces: Any, native: bool) -> adopt.Prepared:
+    """Code of pieces whose table is the pieces themselves."""
+    kernel: Any = SimpleNamespace(module=None)
+    return adopt.Prepared(kernel, pieces)
+
+
+def test_the_hottest_pieces_of_all_roms_are_compiled_first_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[str, int]] = []
+    monkeypatch.setattr(search, "known_pieces", lambda cartridge, on_gpu: [(at,) for at in range(250)])
+    monkeypatch.setattr(search, "prepared", compiled_before)
+    monkeypatch.setattr(search, "fill_cache", lambda module, device, block: compiled.append((device, block)))
+    monkeypatch.setattr(search.wp, "get_device", lambda name: SimpleNamespace(is_cuda=name == "cuda:0"))
+    for device, stages in (("cuda:0", [[50, 50], [250, 250]]), ("cpu", [[250, 250]])):
+        assert [record["pieces"] for record in search.compile_hot_code([program()] * 2, device)] == stages
+    assert compiled == [("cuda:0", 64), ("cuda:0", 64), ("cpu", 1)]
+
+
+def adopt_all(code: RomCode) -> None:
+    """Call `adopt_found` as launches do until the search is over."""
+    until = time.monotonic() + 30
+    while code.is_searching and time.monotonic() < until:
+        code.adopt_found()
+    assert not code.is_searching
+
+
+@pytest.mark.parametrize("failure", ["", "the search ended with 1: no room"])
+def test_code_is_adopted_stage_by_stage_as_it_is_compiled(
+    failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """Soon, then to faster code; what does not end well leaves what is there. `well` of them do."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cartridge = program()
-    background_search.store_hot_code(cartridge, piece_finder.HotCode(sorted(PIECES), asks), on_gpu=True)
-    searched: list[bool] = []
-    adopted: list[bool] = []
+    used: list[int] = []
+    stages = [[2], [len(PIECES)]]
+    told = Told(stages[:1], failure)
+    monkeypatch.setattr(adopt, "shared_search", lambda *_: told)
+    monkeypatch.setattr(adopt, "prepared", compiled_before)
+    monkeypatch.setattr(adopt, "is_cached", lambda module, device, block: (device, block) == ("cuda:0", 64))
+    code = RomCode([cartridge], "cuda:0")
 
-    class Done:
-        def __init__(self, roms: object, device: str, running: int, many: bool, soon: bool) -> None:
-            assert (device, running) == ("cuda:0", 4)
-            searched.append(soon)
+    def use(found: adopt.Prepared) -> None:
+        used.append(len(found.table[0]))
+        told._stages = stages
 
-        def ended(self) -> bool:
-            return True
+    monkeypatch.setattr(code, "_use", use)
+    code.search(3600)
+    until = time.monotonic() + 30
+    while code._preparing and time.monotonic() < until:
+        assert not code.adopt_found()
+    background_search.store_pieces(cartridge, sorted(PIECES), on_gpu=True)
+    code._begin = 0.0
+    adopt_all(code)
+    assert used == [2, len(PIECES)]
+    assert [failure in str(one.message) for one in recwarn] == [True] * bool(failure)
+    again = RomCode([cartridge], "cuda:0")
+    monkeypatch.setattr(again, "_use", use)
+    again.search(3600)
+    adopt_all(again)
+    assert used == [2, len(PIECES), len(PIECES)], "what the caches hold waits for no search"
 
-        def went_well(self) -> bool:
-            return len(searched) <= well
 
-    monkeypatch.setattr(background_search, "Search", Done)
-    threads = RomCode([cartridge], "cuda:0")
-    monkeypatch.setattr(threads, "adopt", lambda pieces, block, soon: adopted.append(soon))
-    threads.search(4)
-    for _ in range(4):
-        threads.adopt_found(block=128)
-    assert searched == [True, False][: max(1, well + (asks > 0.01))]
-    assert adopted == [True, False][:well]
-    assert not threads.is_searching
+def test_a_damaged_cache_is_told_once_and_launches_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    background_search.store_pieces(program(), sorted(PIECES), on_gpu=True)
+    monkeypatch.setattr(adopt, "prepared", compiled_before)
+    monkeypatch.setattr(adopt, "is_cached", lambda *_: True)
+    code = RomCode([program()], "cuda:0")
+
+    def damaged(found: object) -> None:
+        raise RuntimeError("Failed to load CUDA module")
+
+    monkeypatch.setattr(code, "_use", damaged)
+    code.search(3600)
+    with pytest.warns(RuntimeWarning, match="without hot code.*Failed to load CUDA module; delete ") as caught:
+        adopt_all(code)
+    assert len(caught) == 1
+    assert code.hot is None
 
 
 @pytest.mark.slow
@@ -214,6 +298,8 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
     cartridge = Cartridge.from_file(game)
     hot = Emulator(cartridge, 8, device, hot_code=True)
     plain = Emulator(cartridge, 8, device)
+    for emulator in (hot, plain):
+        emulator.wait_for_kernels()
     random = np.random.default_rng(2)
     until = time.monotonic() + 240
     while hot._frames.code.is_searching and time.monotonic() < until:
@@ -221,14 +307,21 @@ def test_a_batch_goes_over_to_hot_code_without_a_difference(
         for emulator in (hot, plain):
             emulator.run(buttons, 24, 8)
         time.sleep(0.2)
-    threads = hot._frames.code
-    assert threads.hot is not None, "no hot code was found"
-    assert not threads.is_searching
-    assert "soon" not in threads.hot.module.name
+    code = hot._frames.code
+    assert code.hot is not None, "no hot code was found"
+    assert not code.is_searching
     for emulator in (hot, plain):
         emulator.run(np.full(8, 1, np.uint8), 240, 8)
     assert hot.state_hash() == plain.state_hash()
     assert np.array_equal(hot.work(), plain.work())
+
+
+def run_until_found(emulator: Emulator) -> None:
+    """Run frames until the search for hot code has ended."""
+    until = time.monotonic() + 60
+    while emulator._frames.code.is_searching and time.monotonic() < until:
+        emulator.run(np.ones(emulator.num_envs, np.uint8), 24, 8)
+    assert not emulator._frames.code.is_searching
 
 
 @pytest.mark.warp
@@ -242,28 +335,22 @@ def test_a_cpu_goes_over_to_what_a_search_left(
     file = tmp_path / "program.gb"
     file.write_bytes(cartridge.rom.tobytes())
 
-    class Done:
-        def __init__(self, *what: object) -> None:
-            assert main(search_arguments([file], "cpu", 2)) == 0
-            self.asked = 0
+    def done(*what: object) -> Told:
+        assert main(search_arguments([file], "cpu")) == 0
+        return Told([[len(PIECES)]] if went_well else [], "" if went_well else "the search ended with 1")
 
-        def ended(self) -> bool:
-            self.asked += 1
-            return self.asked > 2
-
-        def went_well(self) -> bool:
-            return went_well
-
-    monkeypatch.setattr(background_search, "Search", Done)
+    monkeypatch.setattr(background_search, "Search", done)
     plain, *shards = (Emulator(cartridge, 2, hot_code=on) for on in (False, True, True))
-    for _ in range(3):
+    with contextlib.nullcontext() if went_well else pytest.warns(RuntimeWarning, match="without hot code"):
+        for hot in shards:
+            run_until_found(hot)
+            hot.reset()
+    for _ in range(2):
         for emulator in (plain, *shards):
             emulator.run(np.ones(2, np.uint8), 24, 8)
         for hot in shards:
             assert hot.state_hash() == plain.state_hash()
             assert np.array_equal(hot.work(), plain.work())
-    # One search for both
-    assert json.loads(capsys.readouterr().out)["pieces"] == [len(PIECES)]
+    assert [json.loads(line)["pieces"] for line in capsys.readouterr().out.splitlines()] == [[len(PIECES)]] * 2
     for hot in shards:
         assert (hot._frames.code.cpu_hot is not None) == went_well
-        assert not hot._frames.code.is_searching

@@ -44,7 +44,7 @@ def pieces_of(cartridge: Cartridge, launches: int) -> list[tuple[int, ...]]:
     for launch in range(launches):
         course(emulator, launch)
     words = marked_words(cartridge.rom, ends=True)
-    seen = piece_finder.Counts(*counts.numpy()[:, :-1])
+    seen = piece_finder.Counts(*counts.numpy())
     return piece_finder.pieces(seen, words, native_plain(words))
 
 

@@ -157,7 +157,7 @@ class Echo:
 
     def compile(self) -> None:
         """Say what a worker with an empty kernel cache says, until the file `compiled` is there."""
-        for part, progress, name in ((1, 0.0, "executors.native"), (2, 0.87, "ppu.render_parallel")):
+        for part, progress, name in ((1, 0.0, "launch.native"), (2, 0.87, "ppu.render_parallel")):
             detail = f"compiling the Game Boy: part {part}, {name}"
             self.emit("state", durable=False, state="starting", detail=detail, progress=progress)
         while not (self.run_dir / "compiled").exists():

@@ -38,7 +38,6 @@ OTHERS = {
     "emulator/__main__.py": "reads by job_files.read_json, which is tried",
     "emulator/tools/png.py": "reference pictures of test suites, for developers",
     "emulator/hot_code/background_search.py": "the user's own cache, written by our compiler",
-    "emulator/launch/launch_shapes.py": "the user's own cache folder, written by `tune`",
     "emulator/kernels/ppu/picture_arrays.py": "a method of ours that is called `unpack`",
     "trainer_core/author/probing.py": "a cache of our own, by read_arrays",
     "trainer_core/author/archive.py:export_task": "writes",

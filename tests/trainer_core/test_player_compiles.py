@@ -36,10 +36,10 @@ def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_progress._story.watch, "install", lambda: True)
     pipe = Lines()
     player._tell_compiling(player.Events(pipe, "player"))  # type: ignore[arg-type]
-    compile_progress._story.on_part(1, "executors.native", -1.0)
+    compile_progress._story.on_part(1, "launch.native", -1.0)
     event = pipe.told[0]
     assert isinstance(event, records.StateEvent)
-    assert event.detail == f"{records.COMPILING}: part 1, executors.native"
+    assert event.detail == f"{records.COMPILING}: part 1, launch.native"
 
 
 def test_kernels_are_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

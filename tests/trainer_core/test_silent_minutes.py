@@ -21,7 +21,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
-PART = f"{records.COMPILING}: part 1, executors.native"
+PART = f"{records.COMPILING}: part 1, launch.native"
 
 
 class Timers:
@@ -52,7 +52,7 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
     timers = Timers()
     monkeypatch.setattr(threading, "Timer", timers)
     story = compile_progress._Story()
-    story.on_part(1, "executors.native", -1.0)
+    story.on_part(1, "launch.native", -1.0)
     assert capsys.readouterr().err == "", "what is over within two seconds is not worth a line"
     assert timers.fire() == compile_progress.LINE_AFTER_S
     said = capsys.readouterr().err
@@ -60,7 +60,7 @@ def test_who_listens_to_nothing_reads_that_kernels_compile(
     assert said.endswith(" s so far, usually 10 to 60 s\n")
     assert timers.fire() == compile_progress.LINE_EVERY_S
     assert capsys.readouterr().err.count("\n") == 1, "that it goes on is said too"
-    story.on_part(1, "executors.native", 3.0)
+    story.on_part(1, "launch.native", 3.0)
     timers.fire()
     assert capsys.readouterr().err == ""
     assert not timers.waiting

@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import sys
-import warnings
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -101,9 +100,6 @@ def describe(found: dict[str, Any]) -> str:
         size = f"{kernels['cache_bytes'] / 2**20:.0f} MiB"
         text = f"{len(kernels['modules'])} modules of ours, {size} in {kernels['cache']}"
         rows.append(("kernels", text))
-        for name, shapes in kernels["launch_shapes"]["in_use"].items():
-            rows.append(("launch shapes", f"{shapes} for {name}"))
-        rows += [("ignored", text) for text in kernels["launch_shapes"]["ignored"]]
     home = found["home"]
     rows.append(("home", f"{home['path']}  {home['free_bytes'] / 2**30:.1f} GiB free"))
     rows.append(("tasks", f"{len(found['tasks'])}; `dmglab task list` names them"))
@@ -173,26 +169,6 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
         "modules": ours,
         "cache_bytes": sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()),
         "warp_devices": [str(device) for device in wp.get_devices()],
-        "launch_shapes": _launch_shapes(),
-    }
-
-
-def _launch_shapes() -> dict[str, Any]:
-    """Return the GPUs with launch shapes measured here (`python -m emulator tune`), and those with built-in ones."""
-    import warp as wp
-
-    from emulator.launch import launch_shapes
-
-    names = [device.name for device in wp.get_devices() if device.is_cuda]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        tuned = {name: sorted(launch_shapes.tuned_table(name)) for name in names}
-    return {
-        "path": str(launch_shapes.table_path()),
-        "kernels": launch_shapes.kernel_version(),
-        "in_use": {name: "tuned" if sizes else "built-in" for name, sizes in tuned.items()},
-        "tuned_for": tuned,
-        "ignored": [str(warning.message) for warning in caught],
     }
 
 

@@ -30,10 +30,10 @@ StartSet = Literal["train", "validation", "test", "heldout"]
 heldout: the last two together."""
 
 
-HOT_CODE_AFTER = {"cuda": 15.0, "cpu": 120.0}
+HOT_CODE_AFTER = {"cuda": 0.0, "cpu": 120.0}
 """Seconds of training after which the emulator searches for the ROM's hot code, its most executed instructions, to
-compile it (ADR 17); shorter runs do not need it. On a CPU the search takes cores from learning: it costs a run 4 s,
-which are gained back 75 s later, or sooner if its game computes much."""
+compile it (ADR 30, 31). On a CPU the search takes cores from learning: it costs a run 4 s, which are gained back 75 s
+later, or sooner if its game computes much; shorter runs do not need it."""
 
 
 def hot_code_after(device: str) -> float:
@@ -139,7 +139,7 @@ def make_env(
 
     Only training pays a novelty bonus, so that other returns compare across runs. A task without held-out states has
     one set for everything. `demo_share`: see GameOptions. Training of few consoles on a GPU searches for the ROM's hot
-    code after a while (ADR 17). Several tasks train side by side; validation and tests play one after another, each in
+    code after a while (ADR 30). Several tasks train side by side; validation and tests play one after another, each in
     an environment of its own. `tasks` are the run's, as `game_tasks` finds them. `tell` receives the progress, for a
     task that takes minutes.
     """

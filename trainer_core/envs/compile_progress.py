@@ -10,7 +10,7 @@ from collections.abc import Callable
 from emulator.launch.compile_watch import CompileWatch
 from trainer_core.wire.records import COMPILING
 
-SECONDS = {"executors.native": 41.0, "ppu.render_parallel": 6.0}
+SECONDS = {"launch.native": 41.0, "ppu.render_parallel": 6.0}
 """Seconds of the modules that a first native run on the CPU compiles, on two busy cores (docs/notebook/app.md);
 progress is computed from their ratio. The times of other modules are unknown."""
 Tell = Callable[[str, float], None]

@@ -46,7 +46,6 @@ class GameOptions:
     demo_share: float = 0.0
     """Share of episodes that begin along the task's demonstrations while no own start is solved (curriculum.py). A task
     without demonstrations uses action sequences to the goal that random walks found."""
-    cuda_graphs: bool = False
     hot_code: bool | float = False
     """Whether, or after how many seconds, the emulator searches for hot code to compile; see Emulator."""
 
@@ -92,12 +91,7 @@ class GameEnv:
         """
         parts, device = load_task_parts(task, home, tell), torch.device(options.device)
         emulator = ShardedEmulator(
-            parts.cartridge,
-            options.num_envs,
-            device,
-            shards_for(options.num_envs, device),
-            cuda_graphs=options.cuda_graphs,
-            hot_code=options.hot_code,
+            parts.cartridge, options.num_envs, device, shards_for(options.num_envs, device), hot_code=options.hot_code
         )
         return cls(task, emulator, _Opening(task, parts, emulator, options, tell or silent()).episodes(), options)
 

@@ -33,7 +33,7 @@ class MixedEnv:
     Start indices count the first task's start states, then the second's, and so on.
     """
 
-    def __init__(self, parts: Sequence[GameEnv], *, cuda_graphs: bool = False, hot_code: bool | float = False) -> None:
+    def __init__(self, parts: Sequence[GameEnv], *, hot_code: bool | float = False) -> None:
         """Make one environment of `parts`, one per task: their consoles are replaced by one batch, their episodes are
         kept.
 
@@ -52,7 +52,7 @@ class MixedEnv:
         self.num_actions = len(codec.masks)
         self._frames, self._release = codec.frames_per_step, codec.release_after_frames
         self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=self.device)
-        self.emulator = self._one_batch(parts, cuda_graphs, hot_code)
+        self.emulator = self._one_batch(parts, hot_code)
         self.episodes = [part.episodes for part in parts]
         counts = [len(episodes.start_pictures) for episodes in self.episodes]
         self._first_start = [sum(counts[:number]) for number in range(len(parts))]
@@ -69,7 +69,7 @@ class MixedEnv:
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
 
-    def _one_batch(self, parts: Sequence[GameEnv], cuda_graphs: bool, hot_code: bool | float) -> ShardedEmulator:
+    def _one_batch(self, parts: Sequence[GameEnv], hot_code: bool | float) -> ShardedEmulator:
         """Make one batch of consoles that holds the start states of all parts; close the parts' own consoles."""
         cartridges = [part.emulator.emulators[0].cartridges[0] for part in parts]
         roms = list({each.sha256: each for each in cartridges}.values())
@@ -82,7 +82,6 @@ class MixedEnv:
             self.num_envs,
             self.device,
             shards_for(self.num_envs, self.device),
-            cuda_graphs=cuda_graphs,
             hot_code=hot_code,
             rom_of_env=rom_of_env,
         )

@@ -42,14 +42,13 @@ class ShardedEmulator:
         device: torch.device,
         shards: int,
         *,
-        cuda_graphs: bool = False,
         hot_code: bool | float = False,
         rom_of_env: np.ndarray | None = None,
     ) -> None:
         """Make N consoles, divided into `shards` emulators.
 
-        `rom_of_env` int[N] tells which of several cartridges each console has; None with one. `cuda_graphs`,
-        `hot_code`: see Emulator.
+        `rom_of_env` int[N] tells which of several cartridges each console has; None with one. `hot_code`:
+        see Emulator.
         """
         start_warp()
         roms = np.zeros(num_envs, np.int32) if rom_of_env is None else rom_of_env
@@ -61,14 +60,7 @@ class ShardedEmulator:
         self.slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
         tell_on_stderr()
         self.emulators = [
-            Emulator(
-                cartridge,
-                part.stop - part.start,
-                name,
-                cuda_graphs=cuda_graphs,
-                hot_code=hot_code,
-                rom_of_env=roms[part],
-            )
+            Emulator(cartridge, part.stop - part.start, name, hot_code=hot_code, rom_of_env=roms[part])
             for part in self.slices
         ]
         self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
@@ -81,6 +73,11 @@ class ShardedEmulator:
         ]
         self._pool = ThreadPoolExecutor(max(1, shards - 1))  # threads start when needed
         self._caches: list[StateCache] = []
+
+    def wait_for_kernels(self) -> None:
+        """Block until every kernel that launches use is compiled (for measurements)."""
+        for emulator in self.emulators:
+            emulator.wait_for_kernels()
 
     @property
     def bytes_per_env(self) -> float:

@@ -2,7 +2,7 @@
 
 One function per instruction, each ending in a jump to the next one's (a guaranteed tail call): the registers
 stay in machine registers, and every instruction has a branch history of its own. Instructions beyond plain
-memory and arithmetic leave through `leave` with a request for `attend` (sm83/service.py); executors/native.py
+memory and arithmetic leave through `leave` with a request for `attend` (sm83/service.py); launch/native.py
 has the loop around it, docs/adr/0007 the reasons.
 The other functions, and the machine's registers, are in sm83/cpp_runtime.py.
 """
@@ -243,7 +243,7 @@ def _table() -> str:
 
 
 def _names(constants: Mapping[str, int]) -> dict[str, int]:
-    """Return the constants that the C++ text uses by name; `constants` come from executors/native.py."""
+    """Return the constants that the C++ text uses by name; `constants` come from launch/native.py."""
     names = dict(constants) | {
         "WITH_MEMORY": WITH_MEMORY,
         "CONTROL": control_rows.CONTROL,
@@ -269,7 +269,7 @@ def native_body(constants: Mapping[str, int], text: str) -> str:
 
 
 def source(constants: Mapping[str, int]) -> str:
-    """Return the C++ body of the native function `run` (executors/native.py)."""
+    """Return the C++ body of the native function `run` (launch/native.py)."""
     handlers = "".join({_name(row): handler(row) for row in isa.INSTRUCTIONS}.values())
     closing, entry = ENTRY.split("\n", 2)[1:]
     return native_body(constants, f"{PARTS}{handlers}{closing}\n{_table()}{entry}")

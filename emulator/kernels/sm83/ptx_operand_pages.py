@@ -16,9 +16,8 @@ instruction's own block, which handles every case.
 
 from __future__ import annotations
 
-from emulator.constants import CART_RAM, HRAM, VRAM, WRAM
+from emulator.constants import CART_RAM, HRAM, TAIL_WARPS, VRAM, WRAM
 from emulator.kernels.sm83.ptx_instructions import ALWAYS_SLOW
-from emulator.launch.launch_shapes import MOST_ALONE
 from emulator.rom.isa import Instruction
 
 MUST_BE_PLAIN = 0x0140014F  # of `fast`: ROM, WRAM and HRAM
@@ -86,7 +85,7 @@ def _known(address: int, kind: str, wide: bool, leave: str) -> list[str]:
 PAGES_SOURCE = f"""
 if ((fast & {MUST_BE_PLAIN | ALWAYS_SLOW:#x}u) != {MUST_BE_PLAIN:#x}u) return;
 #if defined(__CUDA_ARCH__)
-__shared__ __align__(16) u64 all_pages[{MOST_ALONE * STRIDE // 8}];
+__shared__ __align__(16) u64 all_pages[{TAIL_WARPS * STRIDE // 8}];
 u64* pages = all_pages + (threadIdx.x >> 5) * {STRIDE // 8};
 const u32 tab = (u32)__cvta_generic_to_shared(pages);
 u32 one;  // 1: a launch is one layer of blocks, which the assembler does not know

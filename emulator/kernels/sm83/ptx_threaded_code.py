@@ -116,7 +116,7 @@ GIVEN_64 = ("wlo", "whi", "rom", "rowb")
 
 
 def source(more: More = NOTHING_MORE) -> str:
-    """Return the body of the native function `run_threads` (executors/threaded.py)."""
+    """Return the body of the native function `run_threads` (launch/threaded.py)."""
     changed = ", ".join(f'"+r"({name})' for name in CHANGED)
     given = ", ".join([*(f'"r"({name})' for name in GIVEN_32), *(f'"l"({n})' for n in GIVEN_64)])
     other32 = ", ".join(name for name in U32 if name not in CHANGED + GIVEN_32)

@@ -13,7 +13,7 @@ of the console's row, the *mailbox* at `Batch.scratch`, besides the registers in
     ASKED   the request, ASK_* or 0               the answer: HAS_* or DONE
 
 The native path keeps its last branch itself (SEEN is 0 once the service wants it forgotten), and passes
-request and answer as a number. The board decides who may access the mailbox (executors/service_board.py): the
+request and answer as a number. The board decides who may access the mailbox (launch/service_board.py): the
 hot path until it posts, the service until it answers.
 """
 
@@ -29,7 +29,7 @@ ASK_READ = 2  # the memory operand; the instruction then starts over with it
 ASK_WRITE = 4  # the store of the instruction just executed
 ASK_OAM_BUG = 8  # INC/DEC of a pair that may have pointed into OAM
 ASK_CONTROL = 16  # HALT and the like, just executed
-ASK_LEAVE = 128  # nothing: to be passed on (executors/launch_tail.py)
+ASK_LEAVE = 128  # nothing: to be passed on (launch/launch_tail.py)
 
 # Answers of the service.
 HAS_WORD = 1

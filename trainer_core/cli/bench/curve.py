@@ -80,7 +80,6 @@ def measure(options: Options, sizes: list[int], frames: list[int]) -> dict[str, 
             "frames_per_step": frames,
             "observations": options.observations,
             "frames": options.frames,
-            "cuda_graphs": options.cuda_graphs,
             "seed": options.seed,
         },
     }
@@ -102,7 +101,7 @@ def _measure_size(
 ) -> list[dict[str, Any]]:
     """Return the rows of one number of consoles."""
     before = rig.memory_used(device)
-    machines = rig.open_machines(game, n, device, options.threads, cuda_graphs=options.cuda_graphs)
+    machines = rig.open_machines(game, n, device, options.threads)
     try:
         rows = [_row(options, machines, count) for count in frames]
         grown = rig.memory_used(device) - before

@@ -95,7 +95,7 @@ class BareMachines:
 
         n = options.num_envs
         self.options, self.buttons = options, rig.Buttons(n, device, options.seed)
-        self.machines = rig.open_machines(game, n, device, options.threads, cuda_graphs=options.cuda_graphs)
+        self.machines = rig.open_machines(game, n, device, options.threads)
         self._stack = FrameStack(n, options.stack_k, 72, 80, device)
         self._nobody = torch.zeros(n, dtype=torch.bool, device=device)
         self._everyone = torch.arange(n, device=device)
@@ -139,11 +139,11 @@ class ThroughEnv:
                 stack_k=options.stack_k,
                 seed=options.seed,
                 info_mode=options.info_mode,
-                cuda_graphs=options.cuda_graphs,
                 skip_reset_if_empty={"auto": None, "yes": True, "no": False}[options.skip_reset_if_empty],
             )
             self._env = GameEnv.open(Task(task.folder, manifest), game.home, how)
         self.machines = self._env.emulator
+        self.machines.wait_for_kernels()
         self._buttons = rig.Buttons(n, device, options.seed)
         self._env.reset(options.seed)
         if options.resets == "some":  # spread the ends of the episodes over RESET_SHARE steps

@@ -84,7 +84,7 @@ def measure(options: Options, game: rig.Game, device: torch.device) -> dict[str,
     """Play, compare the consoles, time the drawing, replay some consoles; return the record."""
     import torch
 
-    machines = rig.open_machines(game, options.num_envs, device, options.threads, cuda_graphs=options.cuda_graphs)
+    machines = rig.open_machines(game, options.num_envs, device, options.threads)
     try:
         tally = Tally(machines, options.frames_per_step)
         history = torch.zeros(options.steps, options.num_envs, dtype=torch.uint8, device=device)

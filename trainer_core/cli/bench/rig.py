@@ -60,8 +60,6 @@ class GameOptions:
 class BatchOptions(GameOptions):
     """Options of a benchmark of one batch of a game."""
 
-    cuda_graphs: bool = False
-    """Replay a step's kernels as CUDA graphs, for few envs or few frames. No effect on a cpu."""
     threads: int = 0
     """Threads on a cpu, one slice of the batch each; 0 = one per core."""
     seed: int = 0
@@ -141,13 +139,14 @@ def bench_task(game: Game, folder: Path) -> Task:
     )
 
 
-def open_machines(game: Game, num_envs: int, device: torch.device, threads: int = 0, **options: Any) -> ShardedEmulator:
+def open_machines(game: Game, num_envs: int, device: torch.device, threads: int = 0) -> ShardedEmulator:
     """Return a batch of consoles in the game's start state; `threads` 0 = one per core of a CPU."""
     from trainer_core.envs.sharded_emulator import MIN_SHARD, ShardedEmulator
 
     wanted = threads or os.cpu_count() or 1
     shards = 1 if device.type == "cuda" else max(1, min(wanted, num_envs // MIN_SHARD))
-    machines = ShardedEmulator(game.cartridge, num_envs, device, shards, **options)
+    machines = ShardedEmulator(game.cartridge, num_envs, device, shards)
+    machines.wait_for_kernels()
     machines.set_starts([game.start])
     machines.mask.fill_(1)
     machines.reset()

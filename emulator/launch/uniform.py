@@ -8,23 +8,6 @@ from collections.abc import Callable
 import warp as wp
 
 from emulator.constants import MAX_BLOCK
-from emulator.kernels.executors import reset_kernels
-from emulator.kernels.executors.launch_boundary import launch_begin, launch_end
-from emulator.kernels.executors.launch_tail import NEVER, count_done, few_seem_left, serve_or_pass_on
-from emulator.kernels.executors.service_board import (
-    accept,
-    answer,
-    await_requests,
-    env_of,
-    hang_up,
-    leave,
-    mail,
-    mailbox,
-    open_board,
-    post,
-    rest,
-    take,
-)
 from emulator.kernels.intrinsics import I, Q, U, both, converge, either, gather, gathered, meet, prmt
 from emulator.kernels.sm83.cpu_registers import (
     Bases,
@@ -43,7 +26,24 @@ from emulator.kernels.sm83.cpu_registers import (
 )
 from emulator.kernels.sm83.data_path import Operands, execute, finish
 from emulator.kernels.sm83.service_requests import ASK_LEAVE, DONE, KIND_LEAVE, KIND_SHIFT
+from emulator.launch import reset_kernels
+from emulator.launch.launch_boundary import launch_begin, launch_end
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.launch_tail import NEVER, count_done, few_seem_left, serve_or_pass_on
+from emulator.launch.service_board import (
+    accept,
+    answer,
+    await_requests,
+    env_of,
+    hang_up,
+    leave,
+    mail,
+    mailbox,
+    open_board,
+    post,
+    rest,
+    take,
+)
 from emulator.state.batch import Batch, Console
 
 TRIPS_TO_LOOK = 511  # bits of a trip count: a lane checks whether to leave when they are clear
@@ -214,29 +214,29 @@ def launch(
     idle_skip: bool,
     run_tail: Callable[[], None] | None = None,
 ) -> None:
-    """Run every console for `frames` frames; `shape` needs serving warps, without which it would never end.
+    """Run every console for `frames` frames.
 
-    `run_tail` runs the last `shape.tail` consoles in threaded code; None: all stay on the data path.
+    `run_tail` runs the last `shape.tail` consoles in threaded code, which may be all; None: all stay on the data path.
     """
-    assert shape.serving
     assert buttons.device.is_cuda
     n = int(batch.num_envs)
-    enough = max(n - shape.tail, 0) if run_tail and shape.tail else NEVER
+    enough = n - shape.tail if run_tail else NEVER
     console = batch.console
     device = buttons.device
     block = shape.block
     wp.launch(
         begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after], device=device, block_dim=block
     )
-    blocks = -(-n // (shape.lanes * shape.running))
-    wp.launch(
-        run_frames,
-        dim=blocks * block,
-        inputs=[batch, console, shape.lanes, shape.running, block, blocks, int(idle_skip), enough, 0xFFFFFFFF],
-        device=device,
-        block_dim=block,
-    )
-    if enough != NEVER and run_tail:
+    if enough > 0:
+        blocks = -(-n // (shape.lanes * shape.running))
+        wp.launch(
+            run_frames,
+            dim=blocks * block,
+            inputs=[batch, console, shape.lanes, shape.running, block, blocks, int(idle_skip), enough, 0xFFFFFFFF],
+            device=device,
+            block_dim=block,
+        )
+    if run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
 

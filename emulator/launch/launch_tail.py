@@ -1,9 +1,9 @@
 """Tail of a launch: the last running consoles leave the data path for threaded code.
 
 With thousands of consoles the data path is fastest, but the launch lasts as long as its longest console, which runs
-alone in the end, at the data path's pace. So once few are left they are passed on (ADR 18): a console's last request
-and its registers are in its mailbox already; threaded code answers the request first. Nothing is evaluated earlier than
-on the data path, so that not even the count of instructions changes.
+alone in the end, at the data path's pace. So once few are left they are passed on (ADR 30): a console's last request
+and its registers are in its mailbox already; threaded code answers the request first. Only the count of executed
+instructions may differ: threaded code skips other turns of loops that wait.
 
 `Batch.tail` holds 32-bit words: the number of consoles that have finished or never began, the number of listed ones,
 and the list, each entry an env with its request in the upper bits. The serving warps write it; a running lane only

@@ -1,7 +1,7 @@
 """Launch on a CPU core: one kernel, and instructions as C++ (sm83/cpp_instructions.py).
 
 The data path of sm83/data_path.py keeps the lanes of a warp together; one CPU core has no lanes, and a jump
-per instruction costs it a tenth of the byte permutes (docs/adr/0007). Everything but plain instructions is
+per instruction costs it a tenth of the byte permutes (docs/adr/0031). Everything but plain instructions is
 shared: requests and answers are those of sm83/service_requests.py.
 """
 
@@ -11,8 +11,6 @@ from typing import NamedTuple
 import warp as wp
 
 from emulator.constants import P1
-from emulator.kernels.executors import reset_kernels
-from emulator.kernels.executors.launch_boundary import launch_begin, launch_end
 from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U, ld32, st32
 from emulator.kernels.io.joypad import SETTLED, joypad_select
 from emulator.kernels.memory.mapper import FLAT, MBC1, MBC3, MBC5
@@ -44,6 +42,8 @@ from emulator.kernels.sm83.service_requests import (
     is_wide,
     slow_kind,
 )
+from emulator.launch import reset_kernels
+from emulator.launch.launch_boundary import launch_begin, launch_end
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 

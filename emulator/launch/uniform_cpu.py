@@ -1,6 +1,6 @@
 """Data path on a CPU: each console runs in a thread of its own, which also serves its requests.
 
-So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR 17). It is a
+So tests without a GPU cover the code of sm83/data_path.py, and it counts the executed places of a ROM (ADR 30). It is a
 Warp module of its own: a CPU need not compile the kernel of a GPU's launch.
 """
 
@@ -9,8 +9,6 @@ from collections.abc import Callable
 import warp as wp
 
 from emulator.constants import VRAM
-from emulator.kernels.executors import reset_kernels, uniform
-from emulator.kernels.executors.launch_tail import NEVER, serve_or_pass_on
 from emulator.kernels.intrinsics import ALL_ONES, I, Q, U
 from emulator.kernels.sm83.cpu_registers import (
     Bases,
@@ -27,7 +25,9 @@ from emulator.kernels.sm83.cpu_registers import (
 )
 from emulator.kernels.sm83.data_path import Operands, execute, finish
 from emulator.kernels.sm83.service_requests import DONE
+from emulator.launch import reset_kernels, uniform
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.launch_tail import NEVER, serve_or_pass_on
 from emulator.state.batch import Batch, Console
 
 
@@ -63,7 +63,7 @@ def run_alone(
     """Run the console of thread env and serve its requests, to the end of the launch.
 
     `counts`: row 0, how often each byte of the first ROM was executed; row 1, how often it was arrived at by anything
-    but the instruction before; behind the last byte the number of service requests; may be empty.
+    but the instruction before; may be empty.
     """
     env = U(wp.tid())
     s = Place()
@@ -78,8 +78,6 @@ def run_alone(
     o = Operands()
     while r.asked < DONE:
         if not goes_on(r) and not close_io(r) and not close_vram(r):
-            if counts.shape[1] > 0:
-                counts[0, counts.shape[1] - 1] = counts[0, counts.shape[1] - 1] + U(1)
             hand_over(r, console[env], b)
             serve_or_pass_on(console[env], r.mem, b, batch.tail_base, env, enough)
             take_back(r, console[env], b)
@@ -110,11 +108,12 @@ def launch(
     """Run every console for `frames` frames, as `uniform.launch`; `counts`: as in `run_alone`."""
     n = int(batch.num_envs)
     console, device = batch.console, buttons.device
-    enough = max(n - shape.tail, 0) if run_tail else NEVER
+    enough = n - shape.tail if run_tail else NEVER
     held = [batch, console, buttons, frames, release_after]
     wp.launch(begin_frames, dim=n, inputs=held, device=device)
     inputs = [batch, console, int(idle_skip), enough, counts]
-    wp.launch(run_alone, dim=n, inputs=inputs, device=device)
+    if enough > 0:
+        wp.launch(run_alone, dim=n, inputs=inputs, device=device)
     if run_tail:
         run_tail()
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device)

@@ -1,9 +1,9 @@
-"""Launch on a GPU for few consoles: each alone in its warp, every instruction with its own code.
+"""Threaded code on a GPU, for the last consoles of a launch or for all: each is alone in its warp.
 
 Where consoles are few the longest one sets the time, and lanes that share a warp gain nothing. So the first
 lane of each warp executes threaded code (sm83/ptx_threaded_code.py). Other instructions run on the data path
 of sm83/data_path.py, one at a time, and rare requests are served in the same lane, since no other lane waits
-for it: no board, no serving warps. A CPU runs it for tests.
+for it: no board, no serving warps. The data path's module begins and ends the launch. A CPU runs it for tests.
 """
 
 from typing import Any, NamedTuple
@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
-from emulator.kernels.executors import reset_kernels, uniform
-from emulator.kernels.executors.launch_tail import ENV_MASK, still_asks
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
 from emulator.kernels.sm83.cpu_registers import (
     UNREADY,
@@ -41,7 +39,8 @@ from emulator.kernels.sm83.service_inline import (
     stores_plainly,
 )
 from emulator.kernels.sm83.service_requests import ASK_FETCH, ASK_READ, ASK_WRITE, DONE, leave_request, with_kind
-from emulator.launch.launch_shapes import ALONE, Shape
+from emulator.launch.launch_shapes import TAIL_BLOCK
+from emulator.launch.launch_tail import ENV_MASK, still_asks
 from emulator.rom import control_rows
 from emulator.state.batch import Batch, Console
 
@@ -53,8 +52,6 @@ BANK_MASK, LD_BANK_A = 0xE00003FF, 0x200000EA  # LD (n16),A at 2000-3FFF
 FETCHES = ASK_FETCH | ASK_READ  # requests whose answer holds a word for the instruction at PC
 IME_MASK, DI_OR_EI = 0x3F7, 0xF3  # DI and EI
 ALWAYS_SLOW = 0x80000080  # of `fast`: no code is plain, or FF00-FF7F is memory (flat)
-BLOCK = 256
-"""Most threads a block: each gets as many machine registers as the service needs."""
 
 
 @wp.func(inline=True)
@@ -292,7 +289,7 @@ def make_kernels(more: More, module: str) -> Kernels:
 
     run_console = _console_runner(_instruction_runner(run_threads))
 
-    @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(BLOCK, 1), module=module)
+    @wp.kernel(enable_backward=False, grid_stride=False, launch_bounds=(TAIL_BLOCK, 1), module=module)
     def run_frames_threaded(
         batch: Batch,
         console: wp.array[Console],
@@ -315,58 +312,24 @@ def make_kernels(more: More, module: str) -> Kernels:
     return Kernels(run_threads, run_frames_threaded)
 
 
-run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, __name__)
-
-# The same kernels once more, so that a launch of threaded code compiles this module only.
-_options = {"enable_backward": False, "module": __name__, "launch_bounds": (BLOCK, 1)}
-begin_frames = wp.kernel(uniform.begin_frames.func, **_options)
-end_frames = wp.kernel(uniform.end_frames.func, **_options)
-power_on, reset_envs, peek = reset_kernels.of_module(__name__, launch_bounds=(BLOCK, 1))
+# Not the module of this file: there every call of `make_kernels` registers functions, and Warp would compile it anew.
+run_threads, run_frames_threaded = make_kernels(NOTHING_MORE, f"{__name__}_plain")
 
 
 def launch(
-    batch: Batch,
-    code: wp.array,
-    buttons: wp.array,
-    frames: int,
-    release_after: int,
-    shape: Shape,
-    idle_skip: bool,
-    run_frames: wp.Kernel = run_frames_threaded,
+    batch: Batch, code: wp.array, most: int, whole: bool, idle_skip: bool, run_frames: wp.Kernel = run_frames_threaded
 ) -> None:
-    """Run every console for `frames` frames in threaded code.
+    """Run consoles to the end of a launch that has begun: all of the batch, or those on the list of `launch_tail.py`.
 
-    `code`: table of `ptx_threaded_code.code_table` with block numbers of the kernel `run_frames`.
+    `most`: the most consoles that there may be. `code`: table of `ptx_threaded_code.code_table` with block numbers of
+    the kernel `run_frames`.
     """
-    n = int(batch.num_envs)
-    console = batch.console
-    device = buttons.device
-    block = min(shape.block, BLOCK)
-    wp.launch(
-        begin_frames, dim=n, inputs=[batch, console, buttons, frames, release_after], device=device, block_dim=block
-    )
-    threads = 32 if device.is_cuda else 1
-    wp.launch(
-        run_frames,
-        dim=-(-n * threads // block) * block,
-        inputs=[batch, console, code.ptr, threads, int(idle_skip), 0],
-        device=device,
-        block_dim=block,
-    )
-    wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
-
-
-def launch_tail(
-    batch: Batch, code: wp.array, most: int, idle_skip: bool, run_frames: wp.Kernel = run_frames_threaded
-) -> None:
-    """Run the consoles on the list of `launch_tail.py`, at most `most`, to the end of the launch."""
     device = batch.console.device
     threads = 32 if device.is_cuda else 1
-    block = ALONE.block
     wp.launch(
         run_frames,
-        dim=-(-most * threads // block) * block,
-        inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), 1],
+        dim=-(-most * threads // TAIL_BLOCK) * TAIL_BLOCK,
+        inputs=[batch, batch.console, code.ptr, threads, int(idle_skip), int(not whole)],
         device=device,
-        block_dim=block,
+        block_dim=TAIL_BLOCK,
     )
