@@ -1,7 +1,7 @@
 """Curves as PyQtGraph items: those that grow one by one, all others together as a picture painted in slices.
 
 Qt strokes an antialiased line of 1.5 pixels 20 to 60 times as slowly as one of a single device pixel
-(docs/adr/0030-curves-by-pyqtgraph.md). So a line is painted on screens as several thin ones, a fraction of a pixel
+(docs/adr/0032-curves-by-pyqtgraph.md). So a line is painted on screens as several thin ones, a fraction of a pixel
 apart; files get it as one.
 """
 
