@@ -109,7 +109,7 @@ HEAVY = {
     "arcengine": "trainer_core/envs/arc/host.py: arcengine",
     "pip": "tests/packaging/test_setup.py: pip._vendor.packaging.requirements",
     "pyboy": "emulator/verify/fuzz_files.py: pyboy trainer_core/cli/bench/peers.py: pyboy",
-    "pyqtgraph": "gui/features/curves/card.py: gui.kit",
+    "pyqtgraph": "gui/features/curves/card.py: gui.kit.plot_canvas",
     "ray": "trainer_core/sweeps/cluster.py: ray tests/trainer_core/test_sweeps_ray.py: ray.cluster_utils",
     "rllm": """
         trainer_core/runners/rllm/engine.py: rllm.engine.agent_workflow_engine
