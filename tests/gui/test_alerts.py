@@ -53,7 +53,7 @@ def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
     assert [notice.title for notice in told] == [f"Entropy collapsed: {telemetry.label('r')}"]
     card = app[TelemetryDock].cards["entropy_mean"]
     card.redraw()
-    marks = card.canvas.shown.rules[-1].x
+    marks = card.canvas.shown.marks[-1].x
     assert list(marks) == [telemetry.run("r").alerts[0].env_steps]
 
 
