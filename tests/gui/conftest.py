@@ -58,13 +58,13 @@ def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> Non
 
 def set_up(app: App) -> None:
     """Open the form of the next run, which a first start does not show."""
-    app.actions["dock.trainingDock"].trigger()
-    until(lambda: find(app, names.TRAINING_DOCK).isVisible())
+    show_dock(app, names.TRAINING_DOCK)
 
 
 def show_dock(app: App, name: str) -> None:
     """Show a dock that the present situation hides."""
-    app.actions[f"dock.{name}"].trigger()
+    if not find(app, name).isVisible():
+        app.actions[f"dock.{name}"].trigger()
     until(lambda: find(app, name).isVisible())
 
 

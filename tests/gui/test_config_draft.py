@@ -78,10 +78,10 @@ def test_limits_have_units_that_a_person_thinks_in(qapp) -> None:
 
 def test_a_preset_is_the_ground_that_changes_are_counted_from(qapp) -> None:
     draft = ConfigDraft()
-    assert draft.summary() == ("Laptop preset · 32 Game Boys · PPO · seed 1", 0)
+    assert draft.summary() == "Laptop preset · 32 Game Boys · PPO · seed 1"
     draft.set_text("seed", "3")
     draft.set_preset("big_gpu")
     assert (draft.config.num_envs, draft.config.device, draft.config.seed) == (8192, "cuda:0", 3)
-    assert draft.summary() == ("Big GPU preset · 8,192 Game Boys · PPO · seed 3", 1)
+    assert draft.summary() == "Big GPU preset · 8,192 Game Boys · PPO · seed 3 · 1 changed"
     draft.set_preset("laptop")
     assert (draft.config.checkpoint_every, draft.config.seed) == (20, 3)

@@ -40,6 +40,7 @@ from trainer_core.wire.run_record import RunState
 
 
 def start(app: App) -> None:
+    set_up(app)
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
 
@@ -72,6 +73,7 @@ def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
 
 
 def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
+    set_up(app)
     click(app, names.CONSENT_CHECK)
     button = find(app, names.START_TRAINING_BUTTON)
     assert button.isEnabled()
@@ -125,6 +127,7 @@ def test_a_start_shows_the_wall_where_no_game_plays(app: App) -> None:
 
 
 def test_without_consent_nothing_is_spawned(app: App) -> None:
+    set_up(app)
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
     click(app, names.START_TRAINING_BUTTON)
     app[TrainingController].start()
