@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -48,7 +47,6 @@ def with_names(width: int) -> Margins:
     return Margins(52, 8, width, 26)
 
 
-@functools.lru_cache(maxsize=4)
 class View(pg.ViewBox):
     """View box that changes no range itself: it asks for one, since the x axes of all plots are the same."""
 
