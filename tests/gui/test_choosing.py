@@ -209,7 +209,7 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
 
 def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
     notices, area, done = app[Notices], app.window.banners, []
-    notices.tell("Training finished", "", "good", "Watch it play", subject="end", act=lambda: None)
+    notices.tell("Training finished", "", "good", "Deploy", subject="end", act=lambda: None)
     notices.tell("Training failed", "why", "error", "Help", lambda: done.append(1), subject="end")
     assert [banner.title for banner in area.banners] == ["Training failed"]
     bell = find(app, "noticesButton")

@@ -22,12 +22,12 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {
-    SHOWN: 32, "Name": 176, "State": 116, "Algorithm": 88, "Steps": 80, "Best success": 104, "Time": 64, "Started": 104,
+    SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 76, "Best success": 100, "Time": 64, "Started": 104,
     "Device": 60,
 }  # fmt: skip
 _FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", "Best success")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
-LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 128, 64, 22
 """Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
 ALWAYS = (SHOWN, "Name", "State", "Task")
 LOOKED_AT = 200
