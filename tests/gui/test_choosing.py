@@ -124,7 +124,7 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert model.is_best(leaves), "among equals the one that leaves loops best"
     assert not model.is_best(cards[3])
     words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
-    assert "greedy 10%, leaving loops 80%, drawn 0%" in str(words)
+    assert "greedy 10%, loops left by chance 80%, drawn 0%" in str(words)
     assert "\u2605" in str(words)
     assert leaves.success_text == "10 / 80 %"
 

@@ -341,7 +341,7 @@ def _share_text(share: float) -> str:
 
 def _seconds(run: RunRecord) -> float:
     """Return the seconds of a run's training; of an old record, those from its creation to its end."""
-    return run.wall_time_s or max(0.0, run.finished_at - run.created_at)
+    return run.wall_time_s or (max(0.0, run.finished_at - run.created_at) if run.env_steps else 0.0)
 
 
 def _rates(run: RunRecord) -> str:
