@@ -22,7 +22,7 @@ from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {
-    SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 76, "Best success": 100, "Time": 64, "Started": 104,
+    SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 88, "Best success": 100, "Time": 64, "Started": 104,
     "Device": 60,
 }  # fmt: skip
 _FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", "Best success")
