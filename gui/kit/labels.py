@@ -219,7 +219,7 @@ def ago(when: float, now: float | None = None) -> str:
 def count_text(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.1f}M"
-    return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
+    return f"{value:,}"
 
 
 def size_text(size: float) -> str:

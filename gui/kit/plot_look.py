@@ -129,9 +129,13 @@ class View(pg.ViewBox):
 
 class Axis(pg.AxisItem):
     def generateDrawSpecs(self, p: Any) -> Any:
-        """Return what to draw; of x, labels alone: PyQtGraph draws ticks without length as dots."""
+        """Return what to draw; of x, labels alone, none cut at the right: PyQtGraph draws ticks without length as dots."""
         specs = super().generateDrawSpecs(p)
-        return specs if specs is None or self.orientation == "left" else (specs[0], [], specs[2])
+        if specs is None or self.orientation == "left":
+            return specs
+        last = self.size().width() + SLIM.right - 1
+        labels = [(area.translated(min(0.0, last - area.right()), 0.0), flags, text) for area, flags, text in specs[2]]
+        return specs[0], [], labels
 
     def boundingRect(self) -> QRectF:
         """Return an area with room for the labels of both ends, which PyQtGraph leaves out otherwise."""

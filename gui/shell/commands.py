@@ -122,7 +122,7 @@ def define_views(context: Context, layout: Layout) -> None:
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
     add(
         "onlyCenter",
-        tr("Only the middle"),
+        tr("Focus mode"),
         layout.toggle_only_center,
         "Ctrl+F11",
         tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),

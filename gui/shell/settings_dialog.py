@@ -197,7 +197,7 @@ class SettingsDialog(QDialog):
         row.addWidget(title)
         row.addWidget(box, 1)
         column.addLayout(row)
-        told = label(tr("Another language is spoken from the next start on."), "muted", wrap=True)
+        told = label(tr("Language changes after a restart."), "muted", wrap=True)
         told.setContentsMargins(0, 0, 0, 8)
         column.addWidget(told)
         spoken = [box.itemText(place) for place in range(box.count())]

@@ -23,7 +23,7 @@ MOST_CARDS = 2000
 """Most checkpoints in the list, the newest of the home; those of the run in focus are added when needed."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
-RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
+RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} loops left by chance", "sample": "{rate:.0%} drawn"}
 """Text of a success rate by the mode of choosing actions."""
 
 
@@ -72,7 +72,7 @@ class CheckpointCard:
     def success_words(self) -> str:
         """Success rates as full text, for a tooltip."""
         return tr(
-            "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
+            "Held-out starts: greedy {greedy:.0%}, loops left by chance {leaving:.0%}, drawn {drawn:.0%}",
             greedy=self.success_rate,
             leaving=self.leaving_rate,
             drawn=self.sampled_rate,

@@ -33,6 +33,7 @@ WORDS = {
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
 _TIME_LIMIT = re.compile(r"time limit of ([\d.e+]+) s")
+_STEPS = re.compile(r"(\d+) environment steps")
 _REACHED = re.compile(r"validation reached ([\d.]+) in greedy play, [\d.]+ leaving loops, [\d.]+ sampled$")
 _MARKS = {
     RunState.PREFLIGHT: ("ring", "accent"),
@@ -60,6 +61,8 @@ def reason_words(reason: str) -> str:
     }
     if (limit := _TIME_LIMIT.fullmatch(reason)) is not None:
         return tr("time limit of {seconds} s", seconds=limit[1])
+    if (steps := _STEPS.fullmatch(reason)) is not None:
+        return tr("{steps:,} steps", steps=int(steps[1]))
     if (rates := _REACHED.match(reason)) is not None:
         return tr("{rate:.0f} % on held-out starts", rate=100 * float(rates[1]))
     return known.get(reason, reason)

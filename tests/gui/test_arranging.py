@@ -51,9 +51,9 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     assert table.rowCount() == 2
     for number, best in ((2, 0.9), (3, 0.5)):
         runs.put(trial(number, best, RunState.RUNNING))
-    assert rows(table, "Run")[0] == "\u25b8 rates \u00d73"
-    assert rows(table, "Best")[0] == "0.90"
-    assert rows(table, "Steps")[0] == "3000"
+    assert rows(table, "Name")[0] == "\u25b8 rates \u00d73"
+    assert rows(table, "Best success")[0] == "90 %"
+    assert rows(table, "Steps")[0] == "3,000"
     assert rows(table, "State")[0] == "Running"
     assert table.rowCount() == 2
     table.set_text("run-3")
@@ -61,11 +61,11 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     table.set_text("")
     runs.toggle_sweep("rates")
     assert table.rowCount() == 4
-    assert sum("rates" in text for text in rows(table, "Run")) == 1
+    assert sum("rates" in text for text in rows(table, "Name")) == 1
     runs.put(trial(4, 0.95))
     assert table.rowCount() == 5
     runs.toggle_sweep("rates")
-    assert rows(table, "Best")[0] == "0.95"
+    assert rows(table, "Best success")[0] == "95 %"
     assert table.rowCount() == 2
 
 
@@ -106,13 +106,13 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     table = RunFilter(runs)
     named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1") for number in (1, 2, 3)]
     runs.put_all(named)
-    assert rows(table, "Run") == ["\u25b8 my rates \u00d73"]
+    assert rows(table, "Name") == ["\u25b8 my rates \u00d73"]
     assert table.run_ids() == ["run-1", "run-2", "run-3"], "what 'every run in the list' shows"
     table.set_text("run-2")
     assert table.run_ids() == ["run-2"]
     table.set_text("run-1")
-    assert rows(table, "Run") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
-    assert rows(table, "Steps") == ["1000"]
+    assert rows(table, "Name") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
+    assert rows(table, "Steps") == ["1,000"]
 
 
 def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:

@@ -124,7 +124,7 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert model.is_best(leaves), "among equals the one that leaves loops best"
     assert not model.is_best(cards[3])
     words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
-    assert "greedy 10%, leaving loops 80%, drawn 0%" in str(words)
+    assert "greedy 10%, loops left by chance 80%, drawn 0%" in str(words)
     assert "\u2605" in str(words)
     assert leaves.success_text == "10 / 80 %"
 
@@ -209,7 +209,7 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
 
 def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
     notices, area, done = app[Notices], app.window.banners, []
-    notices.tell("Training finished", "", "good", "Watch it play", subject="end", act=lambda: None)
+    notices.tell("Training finished", "", "good", "Deploy", subject="end", act=lambda: None)
     notices.tell("Training failed", "why", "error", "Help", lambda: done.append(1), subject="end")
     assert [banner.title for banner in area.banners] == ["Training failed"]
     bell = find(app, "noticesButton")

@@ -237,12 +237,12 @@ def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(app: App, view) ->
     card = card_of(model, metric="dist_p50")
     (band,) = card.canvas.shown.bands
     assert (band.low <= band.high).mean() < 1.0, "the tenths of a made run cross"
-    assert card.caption.text() == "p50, middle 80 %"
+    assert card.caption.text() == "middle 80 %"
     assert [curve.key[1:] for curve in card.canvas.shown.curves] == [("dist_p50", "raw"), ("dist_p50", "smooth")]
     card.show_choices("dist_p90", is_log=False)
     assert card.is_stale()
     card.redraw()
-    assert list(card.readout()) == ["p90"]
+    assert list(card.readout()) == ["farthest tenth"]
     assert not card.canvas.shown.bands
     card.show_choices(ALL, is_log=False)
     card.redraw()

@@ -69,7 +69,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> Non
     assert not app.actions["archiveRun"].isEnabled()
     app[RunsDock].filter.setText("archived")
     until(lambda: table.row_of(run_id) == 0)
-    assert table.index(0, 1).data() == "Archived"
+    assert table.index(0, 2).data() == "Archived"
     app.actions["restoreRun"].trigger()
     until(lambda: not archives.working and folder.is_dir())
     until(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))

@@ -206,7 +206,7 @@ def test_buttons_are_edited_by_mouse_and_keys_and_taken_back(opened: App) -> Non
 
 def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> None:
     replay, view = opened[ReplayController], opened[ReplayView]
-    assert "action A+RIGHT" in there(replay.replay).describe(30)
+    assert "A+RIGHT" in there(replay.replay).describe(30)
     lane = view.lane.grab().toImage()
     mark = lane.pixelColor(round(30 / 144 * lane.width()), 14)
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]

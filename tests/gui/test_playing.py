@@ -345,7 +345,7 @@ def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None
     recorded[ReplayView].slider.setValue(pressed)
     assert "a" in recorded[ReplayView].lights.accessibleName()
     assert [replay.step_at(frame) for frame in (0, 3, 4, 5)] == [0, 0, 1, 1]
-    assert replay.describe(5).startswith("step 2   action B")
+    assert replay.describe(5).startswith("step 2   B")
 
 
 def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
         tell(app, run_id, rate=rate, envs=32, nested={"depth": 2})
     app[RunsController].show("r-1")
     menu = dock.column_menu()
-    assert offered(menu)[:5] == ["Algo", "Device", "Steps", "Best", "Started"]
+    assert offered(menu)[:5] == ["Algorithm", "Steps", "Best success", "Time", "Started"]
     assert "rate" in offered(menu)
     assert "envs" not in offered(menu), "all were told the same: it is among the further ones"
     further = [action.menu() for action in menu.actions() if action.menu()]
@@ -65,10 +65,10 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
     assert dock.current() is not None
     assert dock.current().run_id == "r-1", "the selection stays"  # type: ignore[union-attr]
     dock.filter.setText("rate=0.5")
-    assert column(app, "Run") == [run_name("r-3")]
+    assert column(app, "Name") == [run_name("r-3")]
     dock.filter.clear()
-    app[RunColumns].toggle_hidden("Device")
-    place = app[RunList].columns.index("Device")
+    app[RunColumns].toggle_hidden("Algorithm")
+    place = app[RunList].columns.index("Algorithm")
     assert dock.table.isColumnHidden(place)
     dock.resize(1200, 200)  # in a narrow table the column would be left out
     dock._fit_columns()
@@ -213,7 +213,7 @@ def test_the_column_menu_ticks_what_is_there_and_names_each_once(app: App) -> No
         dock.resize(width, 200)
         dock._fit_columns()
         actions = {action.text(): action for action in dock.column_menu().actions()}
-        place = app[RunList].columns.index("Device")
-        assert actions["Device"].isChecked() is not dock.table.isColumnHidden(place)
-        assert actions["Device"].isEnabled() is (width == 900)
+        place = app[RunList].columns.index("Algorithm")
+        assert actions["Algorithm"].isChecked() is not dock.table.isColumnHidden(place)
+        assert actions["Algorithm"].isEnabled() is (width == 900)
         assert not {"algo", "device"} & set(actions)

@@ -86,6 +86,8 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     finished_at: When = 0.0
     reason: str = ""
     env_steps: Count = 0
+    wall_time_s: float = 0.0
+    """Seconds of training, resumes included; 0 also in lines written before December 2026."""
     best_success_rate: float = 0.0
     """Best success rate of greedy validations."""
     best_leaving_rate: float = 0.0
@@ -152,7 +154,7 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
         case UpdateRecord():
             if record.state in (RunState.STARTING, RunState.PREFLIGHT):
                 record = msgspec.structs.replace(record, state=RunState.RUNNING, reason="")
-            return msgspec.structs.replace(record, env_steps=event.env_steps)
+            return msgspec.structs.replace(record, env_steps=event.env_steps, wall_time_s=event.wall_time_s)
         case ResumeRecord():
             return msgspec.structs.replace(record, env_steps=event.env_steps)
         case EvalRecord(mode="greedy", is_part=False):

@@ -33,7 +33,7 @@ def feature(context: Context) -> Feature:
     define_checkpoints(context.actions, checkpoints, context.window)
 
     def make_dock() -> CheckpointsDock:
-        return CheckpointsDock(model, runs.label, context.actions, context.palette, playing)
+        return CheckpointsDock(model, runs.label, context.session.task_title, context.actions, context.palette, playing)
 
     def count() -> None:
         """Show the number of checkpoints on the dock's tab."""
@@ -69,7 +69,7 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         "ownCheckpoints",
         tr("Checkpoints of the run in focus only"),
         checkpoints.toggle_own,
-        short=tr("This run"),
+        short=tr("Only this run"),
         tip=tr("Hide those of other runs"),
         is_on=lambda: checkpoints.is_own_only,
         follows=(checkpoints.model.shown_changed,),
@@ -89,7 +89,7 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         tr("Deploy beside the one that plays"),
         checkpoints.deploy_beside,
         "Ctrl+Shift+D",
-        short=tr("Beside"),
+        short=tr("Deploy beside"),
         tip=tr("Two policies in lockstep, from the same starts"),
         refusal=checkpoints.beside_refusal,
         follows=(*chosen, checkpoints.playing_changed),
@@ -105,8 +105,9 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
     )
     add(
         "warmStart",
-        tr("Warm start"),
+        tr("Start from this checkpoint"),
         checkpoints.warm_start_selected,
+        short=tr("Start from it"),
         tip=tr("Begin a new run with its weights"),
         refusal=checkpoints.warm_start_refusal,
         follows=chosen,

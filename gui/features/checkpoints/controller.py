@@ -249,7 +249,9 @@ class CheckpointsController(QObject):
             self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
             self._session.turn_to_training()
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
-            self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
+            self._notices.tell(
+                tr("Start from this checkpoint"), tr("the next run begins with {name}", name=card.folder.name)
+            )
 
     # -- import -----------------------------------------------------------------------------
 

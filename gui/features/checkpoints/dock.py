@@ -31,7 +31,6 @@ from gui.kit.screen import Palette
 from gui.kit.style_sheet import CARD_ROW, GAP, ICON, MARK
 from gui.kit.words import tr
 from gui.state.checkpoints import RATES, CheckpointCard, CheckpointList
-from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.playing import PolicyMode
 
 _MODES = {
@@ -58,6 +57,7 @@ class CheckpointsDock(Dock):
         self,
         model: CheckpointList,
         run_label: Callable[[str], str],
+        task_title: Callable[[str], str],
         actions: ActionRegistry,
         palette: Palette,
         playing: PlayController,
@@ -73,7 +73,7 @@ class CheckpointsDock(Dock):
         def plays() -> str:
             return playing.request.checkpoint if playing.is_active and playing.request is not None else ""
 
-        self._delegate = _CardDelegate(model, run_label, palette, plays)
+        self._delegate = _CardDelegate(model, run_label, task_title, palette, plays)
         playing.changed.connect(self.list.viewport().update)
         self.list.setItemDelegate(self._delegate)
         self.ages = keep_ages(self.list)
@@ -242,11 +242,17 @@ class _CardDelegate(QStyledItemDelegate):
     """List row of a checkpoint: picture, success, steps and run, integrity; a star marks a run's best."""
 
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, playing: Callable[[], str]
+        self,
+        model: CheckpointList,
+        run_label: Callable[[str], str],
+        task_title: Callable[[str], str],
+        palette: Palette,
+        playing: Callable[[], str],
     ) -> None:
         """Take the function `playing` too, which returns the folder of the checkpoint that plays, or ""."""
         super().__init__()
         self._model, self._run_label, self._palette, self._playing = model, run_label, palette, playing
+        self._task_title = task_title
         self.heads: set[int] = set()
         """Rows that show a heading above: the first visible row of each task and algorithm."""
 
@@ -263,7 +269,9 @@ class _CardDelegate(QStyledItemDelegate):
         colors = theme.current()
         rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
         if rect.top() != option.rect.top():
-            _paint_heading(painter, QRect(rect.x(), option.rect.y(), rect.width(), HEADING), card)
+            _paint_heading(
+                painter, QRect(rect.x(), option.rect.y(), rect.width(), HEADING), self._task_title(card.task), card.algo
+            )
         is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         is_over = bool(option.state & QStyle.StateFlag.State_MouseOver)
         if is_chosen or is_over:
@@ -318,16 +326,16 @@ class _CardDelegate(QStyledItemDelegate):
             _write_sign(painter, room, "star", tr("best"))
 
 
-def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:
+def _paint_heading(painter: QPainter, rect: QRect, task: str, algo: str) -> None:
     colors = theme.current()
     painter.fillRect(QRect(rect.x(), rect.bottom(), rect.width(), 1), QColor(colors.border))
     line = rect.adjusted(THUMB.x(), 0, -GAP, 0)
     painter.setFont(theme.bold_font())
     painter.setPen(QColor(colors.text))
-    line.setLeft(_write(painter, line, short_task(card.task)) + GAP)
+    line.setLeft(_write(painter, line, task) + GAP)
     painter.setFont(theme.small_font())
     painter.setPen(QColor(colors.muted))
-    _write(painter, line, card.algo.upper())
+    _write(painter, line, algo.upper())
 
 
 def _write_sign(painter: QPainter, room: QRect, name: str, word: str) -> None:

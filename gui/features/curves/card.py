@@ -341,9 +341,9 @@ class PlotCard(QWidget):
     def line_words(self) -> str:
         """Return what the plot's line, band and dots are; empty where the title says it."""
         lines, every = self._lines, self._lines.shown_lines()
-        words = [tr("every line")] if lines.is_every_line else [every[0][2]] if len(self.spec.lines) > 1 else []
         if (edges := lines.edges()) is not None:
-            words.append(tr(edges[2]))
+            return tr(edges[2])
+        words = [tr("every line")] if lines.is_every_line else [every[0][2]] if len(self.spec.lines) > 1 else []
         if self.spec.evals and any(greedy_results(run, every[0][1]) for run in lines.runs) and self.names_width():
             return tr("line: {name}, dots: held-out starts", name=every[0][2])
         return ", ".join(words)

@@ -202,7 +202,7 @@ class Reports(QObject):
             ]
             for run in runs
         ]
-        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"), tr("Tags")]
+        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best success"), tr("Started"), tr("Tags")]
         return [(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
 
 

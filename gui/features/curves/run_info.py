@@ -182,7 +182,7 @@ def sections_of(meta: MetaRecord, size: int) -> Sections:
         (tr("Task"), meta.task, False),
         (tr("Trainer"), meta.runner, False),
         (tr("Algorithm"), meta.algo.upper(), False),
-        (tr("Device"), ", ".join(filter(None, (meta.device, meta.device_name))), False),
+        (tr("Device"), ", ".join(filter(None, (meta.device.replace("cpu", "CPU"), meta.device_name))), False),
         (tr("Game Boys"), str(meta.num_envs or ""), False),
         (tr("Seed"), str(meta.seed), False),
         (tr("Size on disk"), size_text(size) if size else "", False),

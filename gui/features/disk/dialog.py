@@ -26,8 +26,8 @@ from gui.kit.words import tr
 from gui.state.run_words import WORDS
 from trainer_core.lab.task_lists import short_task
 
-COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
-NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
+COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
+NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
 DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
@@ -77,7 +77,7 @@ class DiskDialog(QDialog):
         self.renew()
 
     def _make_table(self) -> QTableWidget:
-        first = COLUMNS.index("Best")
+        first = COLUMNS.index("Best success")
         heads = [tr(name) for name in COLUMNS]
         table = row_table("diskTable", tr("Runs by size"), heads, range(first, len(COLUMNS)))
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -166,7 +166,7 @@ class DiskDialog(QDialog):
                 item.setToolTip(run.run_id if row.is_movable else run.reason or run.run_id)
                 if not row.is_movable:
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsSelectable)
-                if index >= COLUMNS.index("Best"):
+                if index >= COLUMNS.index("Best success"):
                     item.setTextAlignment(RIGHT)
                 self.table.setItem(place, index, item)
 

@@ -32,7 +32,7 @@ from gui.state.run_progress import (
     validation_words,
     validations,
 )
-from gui.state.run_words import Badge, without_middle
+from gui.state.run_words import Badge, reason_words, without_middle
 from gui.state.session import Session
 from gui.state.situation import Situation, Situations
 from gui.state.telemetry import TelemetryModel
@@ -42,6 +42,8 @@ HEIGHT, BAR = 72, 3
 RENEW_MS = 500
 TINY, NARROW, MIDDLE = 960, 1240, 1400
 """Widths in pixels below which steps and words are left out, sparkline and time too, and the sparkline is short."""
+TASK_WIDTH, LONG_TASK = 112, 200
+"""Width in pixels of the task's name in a narrow window, and the greatest elsewhere."""
 LEFT_WIDTH, REASON_WIDTH = 124, 240
 """Width in pixels of the time left, and of the reason why a run ended."""
 LONGEST = 26
@@ -150,7 +152,6 @@ class RunHeader(QWidget):
         self.badge, self.task = Badge(), ElidedLabel("", "muted")
         self.badge.setObjectName(names.STATUS_BADGE)
         self.task.setObjectName("headerTask")
-        self.task.setMinimumWidth(112)
         first.addWidget(self.name)
         first.addWidget(self.id)
         first.addStretch(1)
@@ -252,7 +253,10 @@ class RunHeader(QWidget):
         self.update()
 
     def _write_task(self, task: str) -> None:
-        self.task.setText(self._session.task_title(task))
+        title = self._session.task_title(task)
+        room = TASK_WIDTH if self.width() < NARROW else LONG_TASK
+        self.task.setMinimumWidth(min(room, max(TASK_WIDTH, self.task.fontMetrics().horizontalAdvance(title) + 2)))
+        self.task.setText(title)
 
     # -- a run ------------------------------------------------------------------------------
 
@@ -287,7 +291,11 @@ class RunHeader(QWidget):
         self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)
         if run is not None and ended:
             self.ran.write(tr("Ran for"), clock_text(elapsed), remark)
-            self.left.write(tr("Ended"), run.reason or ago(run.finished_at), ago(run.finished_at) if run.reason else "")
+            self.left.write(
+                tr("Ended"),
+                reason_words(run.reason) or ago(run.finished_at),
+                ago(run.finished_at) if run.reason else "",
+            )
             return
         if state in _BEFORE:
             waits = self._telemetry.waits.get(run.run_id, "") if run is not None else ""

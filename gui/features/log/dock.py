@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent, QTextCursor
+from PySide6.QtWidgets import QAbstractSlider, QComboBox, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
@@ -16,6 +16,7 @@ from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 
 FLUSH_MS = 250
 BUSY_MS = 25
+_TO_END = QAbstractSlider.SliderAction.SliderToMaximum
 SLICE = 100
 """Most lines inserted in one event loop turn, about 10 ms of work, so that the game's picture keeps moving."""
 
@@ -25,7 +26,7 @@ class LogDock(Dock):
 
     def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
-        self._buffer = buffer
+        self._buffer, self._follows = buffer, True
         self.view = QPlainTextEdit()
         self.view.setObjectName(names.LOG_VIEW)
         self.view.setAccessibleName(tr("Log"))
@@ -66,6 +67,17 @@ class LogDock(Dock):
         self._timer = QTimer(self, interval=FLUSH_MS)
         self._timer.timeout.connect(self.flush)
         self._timer.start()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Scroll to the end after the log was hidden, unless the user had left it: a hidden view has no length."""
+        super().showEvent(event)
+        if self._follows:
+            QTimer.singleShot(0, self, lambda: self.view.verticalScrollBar().triggerAction(_TO_END))
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        bar = self.view.verticalScrollBar()
+        self._follows = bar.value() >= bar.maximum() - 2
 
     def flush(self) -> None:
         """Insert up to SLICE new lines from the buffer."""

@@ -134,7 +134,7 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         refusal=slots.load_refusal,
         follows=changed,
     )
-    add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
+    add("undoLoad", tr("Undo load"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
 
 
 def define_sound(registry: ActionRegistry, sound: SoundController) -> None:

@@ -196,7 +196,7 @@ class GameKeysPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        heads = [tr("Does"), tr("Key"), tr("Gamepad")]
+        heads = [tr("Action"), tr("Key"), tr("Gamepad")]
         self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
         self.table.setRowCount(len(PLAY_ACTS))
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
@@ -205,7 +205,7 @@ class GameKeysPage(QWidget):
         self.change = button(tr("Change"), "changeGameKeyButton", clicked=self._wait)
         self.change.installEventFilter(self)
         row.addWidget(self.change)
-        row.addWidget(button(tr("All as they came"), "resetGameKeysButton", clicked=keys.reset))
+        row.addWidget(button(tr("Reset to defaults"), "resetGameKeysButton", clicked=keys.reset))
         row.addStretch(1)
         column.addLayout(row)
         self.told = label("", "muted", wrap=True)

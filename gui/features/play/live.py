@@ -170,6 +170,7 @@ class LiveView(QWidget):
             self.strip.write(info, self._session.mode)
             if info.who == 1:
                 self.panel.forget()  # the policy chooses nothing now
+            self.panel.who.setVisible(info.who == 1)
 
     def _arranged(self, pictures: np.ndarray) -> np.ndarray:
         """Return the picture to show: that of one game, or the pictures of two policies side by side."""
@@ -204,7 +205,7 @@ class LiveView(QWidget):
         self.strip.setVisible(not is_welcome and not is_resting)
         self.strip.refresh(mode)
         self.panel.setVisible(playing.is_active and not is_welcome and not playing.is_human and not playing.is_versus)
-        self.panel.take_over.setVisible(mode is Mode.HYBRID)
+        self.panel.take_over.setVisible(mode is not Mode.HUMAN)
         self.corner.setEnabled(not is_welcome)
         if not playing.is_active:
             self.panel.forget()

@@ -27,7 +27,7 @@ from gui.state.telemetry import TelemetryModel
 def feature(context: Context) -> Feature:
     notes = context.add(RunNotes(context.home))
     columns = context.add(RunColumns(context.settings, RunConfigs(context.home)))
-    model = context.add(RunList(notes.line, columns))
+    model = context.add(RunList(notes.line, columns, context.session.task_title))
     notes.changed.connect(model.renew)
     context.telemetry.name_run = model.label
     runs = context.add(

@@ -225,7 +225,10 @@ class RunsController(QObject):
         rows = [
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
             (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
-            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records]),
+            (
+                tr("Best success, loops left by chance"),
+                [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
+            ),
         ]
         for row in METRICS:
             columns = [run.table.column(row.name) for run in runs]

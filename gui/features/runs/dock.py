@@ -21,12 +21,15 @@ from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {SHOWN: 32, "State": 112, "Run": 132, "Algo": 52, "Device": 60, "Steps": 64, "Best": 56, "Started": 104}
-_FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
+_WIDTHS = {
+    SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 88, "Best success": 100, "Time": 64, "Started": 104,
+    "Device": 60,
+}  # fmt: skip
+_FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", "Best success")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
-LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 128, 64, 22
 """Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
-ALWAYS = (SHOWN, "State", "Run", "Task")
+ALWAYS = (SHOWN, "Name", "State", "Task")
 LOOKED_AT = 200
 """Number of runs, from the top of the table, among which differing configuration fields are searched."""
 MENU = (
@@ -59,7 +62,7 @@ class RunsDock(Dock):
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSortingEnabled(True)
         self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self.table))
-        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(telemetry, self.table))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Name"), NameDelegate(telemetry, self.table))
         self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
         self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.dropped.connect(runs.take_place_of)
@@ -67,8 +70,8 @@ class RunsDock(Dock):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
-        self.filter = search_field("runFilter", tr("Filter runs"), tr("Filter: state, task, run"))
-        self.filter.setFixedWidth(200)
+        self.filter = search_field("runFilter", tr("Filter runs"), tr("Filter by name, task or state"))
+        self.filter.setFixedWidth(232)
         self.filter.setToolTip(
             tr(
                 "Words, -without, wild*cards, regular|expressions, and comparisons: best>0.9, "
@@ -177,7 +180,7 @@ class RunsDock(Dock):
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
         first = list(dict.fromkeys([*fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT])]))
-        own = {name.lower() for name in COLUMNS}
+        own = {"algo", *(name.lower() for name in COLUMNS)}
         first = [name for name in first if name.lower() not in own or name in fields]
         for name in first:
             self._offer(menu, name, name, name in fields, self._runs.toggle_field)

@@ -72,7 +72,7 @@ class RunNoteForm(QDialog):
         row = QHBoxLayout()
         row.addStretch(1)
         row.addWidget(button(tr("Cancel"), clicked=self.reject))
-        keep = button(tr("Keep"), "keepNoteButton", primary=True, clicked=self.accept)
+        keep = button(tr("Save"), "keepNoteButton", primary=True, clicked=self.accept)
         keep.setDefault(True)
         row.addWidget(keep)
         column.addLayout(row)

@@ -23,6 +23,8 @@ from trainer_core.wire.run_record import RunState
 
 FRAME_MS = 33
 SCALE_KEY = "wall/scale"
+KEYS_ROOM = 900
+"""Least width in pixels in which the tab row explains the tiles: in a narrower one it would hide tabs."""
 MOST_WATCHED = 256
 """Most environments whose pictures are asked of a run."""
 
@@ -185,6 +187,8 @@ class EnvWall(QWidget):
         envs = self._envs()
         found = grids(self.view.size(), envs or 1 << 16, self.devicePixelRatioF(), self.view.picture_size)
         wanted = self._settings.number(SCALE_KEY, 1.0)
+        for each in self._keys:
+            each.setVisible(not self.sort.isHidden() and self.width() >= KEYS_ROOM)
         grid = min(found, key=lambda one: (abs(one.scale - wanted), one.scale))
         items = [(f"{one.count}", one.scale) for one in found]
         if envs:
@@ -331,7 +335,7 @@ class EnvWall(QWidget):
         self.view.hint = self._hint()
         told = bool(self._watched) and self.order.told is not None
         for each in self._keys:
-            each.setVisible(told)
+            each.setVisible(told and self.width() >= KEYS_ROOM)
         self.sort.setVisible(told)
         self.caption.setText(self._caption())
         self.caption.setVisible(not told)

@@ -16,7 +16,7 @@ from gui.kit.painting import guarded
 from gui.kit.screen import Palette
 from gui.kit.words import tr
 
-GAP, MARGIN, CAPTION = 8, 6, 20
+GAP, MARGIN, CAPTION = 8, 6, 18
 """Pixels between two tiles, around all of them, and of the line below each picture."""
 BAR_WIDTH, BAR_HEIGHT = 46, 3
 GOAL_S = 1.0
@@ -49,7 +49,7 @@ def fitting(scale: float, room: QSize, most: int, picture: tuple[int, int] = DEF
     """
     wide, high = picture[1] * scale + GAP, picture[0] * scale + CAPTION + GAP
     columns = int((room.width() - 2 * MARGIN + GAP) // wide)
-    rows = min(int((room.height() - MARGIN) // high), most // max(1, columns))
+    rows = min(int((room.height() - MARGIN + GAP) // high), most // max(1, columns))
     return Grid(scale, columns, rows) if columns >= 1 and rows >= 1 else None
 
 

@@ -251,7 +251,7 @@ class Demo(QObject):
                 tr("It learned"),
                 tr("{best_success_rate:.0%} success", best_success_rate=run.best_success_rate),
                 "good",
-                tr("Watch it play"),
+                tr("Deploy"),
                 self._watch,
                 subject=END_OF_RUN,
             )
