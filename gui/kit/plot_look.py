@@ -129,7 +129,7 @@ class View(pg.ViewBox):
 
 class Axis(pg.AxisItem):
     def generateDrawSpecs(self, p: Any) -> Any:
-        """Return what to draw; of x, labels alone, none cut at the right: PyQtGraph draws ticks without length as dots."""
+        """Return what to draw; of x, whole labels alone, as PyQtGraph draws ticks without length as dots."""
         specs = super().generateDrawSpecs(p)
         if specs is None or self.orientation == "left":
             return specs

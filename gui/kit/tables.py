@@ -36,12 +36,13 @@ class RowLight(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         moves = (QEvent.Type.MouseMove, QEvent.Type.Enter)
         if isinstance(event, QMouseEvent | QEnterEvent) and event.type() in moves:
-            self._move_to(self._view.rowAt(int(event.position().y())))
+            self.move_to(self._view.rowAt(int(event.position().y())))
         elif event.type() in (QEvent.Type.Leave, QEvent.Type.Resize):
             self.hide()
         return False
 
-    def _move_to(self, row: int) -> None:
+    def move_to(self, row: int) -> None:
+        """Light up a row of the view; -1 for none."""
         view = self._view
         self.setGeometry(0, view.rowViewportPosition(row), view.viewport().width(), view.rowHeight(row))
         self.setHidden(row < 0)
@@ -89,8 +90,8 @@ class Head(QHeaderView):
         painter.drawText(room, RIGHT if is_right else Qt.AlignmentFlag.AlignVCenter, short)
 
 
-def dress_table(view: QTableView) -> None:
-    """Give a table the look of all tables; its columns keep their own delegates."""
+def dress_table(view: QTableView) -> RowLight:
+    """Give a table the look of all tables; its columns keep their own delegates. Return what lights up a row."""
     view.setHorizontalHeader(Head(view))
     view.verticalHeader().hide()
     view.verticalHeader().setDefaultSectionSize(ROW)
@@ -99,7 +100,7 @@ def dress_table(view: QTableView) -> None:
     view.setWordWrap(False)
     view.setTabKeyNavigation(False)
     view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    RowLight(view)
+    return RowLight(view)
 
 
 def row_table(object_name: str, accessible: str, heads: Sequence[str], numbers: Sequence[int] = ()) -> QTableWidget:

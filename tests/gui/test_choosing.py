@@ -142,7 +142,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     until(lambda: app[PlayController].is_active and not app[PlayController].busy)
     badge = find(app, "playsBadge").text()
     assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
-    assert badge.endswith("after 4096 steps")
+    assert badge.endswith("after 4,096 steps")
     modes, told = find(app, "policyMode"), find(app, "policyModeWords")
     assert told.text() == "The likeliest action, another where a picture comes back"
     modes.setCurrentIndex(modes.findData("greedy"))

@@ -217,3 +217,14 @@ def test_the_column_menu_ticks_what_is_there_and_names_each_once(app: App) -> No
         assert actions["Algorithm"].isChecked() is not dock.table.isColumnHidden(place)
         assert actions["Algorithm"].isEnabled() is (width == 900)
         assert not {"algo", "device"} & set(actions)
+
+
+def test_a_row_and_the_curves_of_a_run_light_up_together(app: App) -> None:
+    tell(app, "r-1")
+    table, telemetry = app[RunsDock].table, app[TelemetryModel]
+    telemetry.set_highlight("r-1")
+    assert not table.light.isHidden()
+    telemetry.set_highlight("")
+    assert table.light.isHidden()
+    table.pointed.emit("r-1")
+    assert telemetry.highlight == "r-1"

@@ -245,7 +245,7 @@ class LiveView(QWidget):
         return tr(
             "{task}, success {rate}, {algo} after {count_text} steps",
             task=request.task + (one_of if tasks > 1 else ""),
-            algo=card.algo,
+            algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
             rate=card.rate_words(request.policy_mode),
         )
@@ -259,7 +259,7 @@ class LiveView(QWidget):
         return tr(  # the distinguishing part first: the end may be cut off
             "{count_text} steps, {algo}, {run}",
             run=self._playing.name_of(card.run_id),
-            algo=card.algo,
+            algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
         )
 

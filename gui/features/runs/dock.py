@@ -66,6 +66,8 @@ class RunsDock(Dock):
         self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
         self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.dropped.connect(runs.take_place_of)
+        self.table.pointed.connect(telemetry.set_highlight)
+        telemetry.highlighted.connect(lambda run_id: self.table.light.move_to(self.proxy.row_of(run_id)))
         self.table.doubleClicked.connect(self._on_double_click)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)

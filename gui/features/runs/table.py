@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QDrag,
@@ -102,16 +102,26 @@ class RunTable(QTableView):
     eye_clicked = Signal(str)
     dropped = Signal(str, str)
     """Id of the dragged run, and of the run that it was dropped on; both are queued."""
+    pointed = Signal(str)
+    """Run whose row is under the pointer; empty for none."""
 
     def __init__(self) -> None:
         super().__init__()
         self._press: QPoint | None = None
         self._target = QModelIndex()
-        dress_table(self)
+        self.light = dress_table(self)
         self.ages = keep_ages(self)
         self.setAcceptDrops(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.NoDragDrop)
         self.viewport().setAcceptDrops(True)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
+            index = self.indexAt(event.position().toPoint())
+            self.pointed.emit(index.data(RUN_ROLE).run_id if index.isValid() else "")
+        elif event.type() == QEvent.Type.Leave:
+            self.pointed.emit("")
+        return super().viewportEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
