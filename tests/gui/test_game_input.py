@@ -146,7 +146,7 @@ def test_a_key_is_changed_in_the_settings_and_works_at_once(app: App) -> None:
     change = find(app, "changeGameKeyButton")
     change.click()
     QTest.keyClick(change, Qt.Key.Key_X)
-    assert "already: B" in find(app, "gameKeysTold").text()
+    assert "already used for: B" in find(app, "gameKeysTold").text()
     change.click()
     QTest.keyClick(change, Qt.Key.Key_J)
     assert table.item(table.currentRow(), 1).text() == "J"
