@@ -143,7 +143,7 @@ class App(QObject):
         notices = Choice(
             DESKTOP_SETTING,
             tr("Desktop notifications"),
-            tr("When a run ends or an alert fires while this window is not in front."),
+            tr("Sent when a run ends or needs attention while this window is not in front."),
         )
         choices = [choice for feature in self._features for choice in feature.choices]
         define_dialogs(context, self._features, [*choices, notices])
@@ -158,7 +158,7 @@ class App(QObject):
         if problem := self.context.settings.problem:
             self.context.notices.tell(
                 tr("Your settings could not be read"),
-                tr("{problem}; it is kept as {name}", problem=problem, name=DAMAGED),
+                tr("{problem}; the file was renamed to {name}", problem=problem, name=DAMAGED),
                 "warn",
             )
         for feature in self._features:

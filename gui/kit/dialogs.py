@@ -29,12 +29,12 @@ def ask_about_running(
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
-    what = tr("A training is running") if count == 1 else tr("{count} trainings are running", count=count)
+    what = tr("A run is training") if count == 1 else tr("{count} runs are training", count=count)
     box.setText(f"{what}.")
     box.setInformativeText(
         tr(
-            "Keep running: it saves, goes on without the app, and is there when you come back.\n"
-            "Stop: it ends after a checkpoint."
+            "Keep running: training continues without the app, and you find the run here next time.\n"
+            "Stop: training ends after saving a checkpoint."
         )
     )
     answers = (

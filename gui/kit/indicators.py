@@ -120,7 +120,7 @@ class ActionBars(_Bars):
 
 
 class TimeSplit(_Bars):
-    title = "Where the time goes"
+    title = "Time split"
 
     def __init__(self) -> None:
         super().__init__(len(LOOP_SECTIONS))

@@ -20,7 +20,7 @@ from gui.kit import theme
 from gui.kit.style_sheet import CHIP_RADIUS, GAP
 from gui.kit.words import tr
 
-PLACEHOLDER = "Could not be painted; the log says why"
+PLACEHOLDER = "Could not be drawn; the reason is in the log"
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 _told: set[tuple[type, type, str, int]] = set()
 """(owner's type, exception type, file, line) of failures already reported."""

@@ -54,7 +54,7 @@ def define_places(
     """
 
     def refusal(shown: QTabWidget, index: int) -> str:
-        return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
+        return "" if shown.isTabVisible(index) else tr("Nothing to show there yet")
 
     for dock, keys in docks.items():
         registry.add(
@@ -92,22 +92,22 @@ def define_views(context: Context, layout: Layout) -> None:
     screen_words = (
         ("green", tr("greens")),
         ("grey", tr("greys")),
-        ("pocket", tr("a Pocket's greys")),
-        ("light", tr("a Light's greens")),
+        ("pocket", tr("greys of the Game Boy Pocket")),
+        ("light", tr("greens of the Game Boy Light")),
     )
     for name, text in screen_words:
         add(
             f"screen{name.capitalize()}",
-            tr("Screen in {what}", what=text),
+            tr("Screen colours: {what}", what=text),
             partial(appearance.set_screen, name),
             is_on=lambda name=name: appearance.screen == name,
             follows=screens,
         )
     add(
         "screenLcd",
-        tr("Screen as a liquid crystal"),
+        tr("LCD effect"),
         appearance.toggle_lcd,
-        tip=tr("Lines between the pixels, and pictures that fade into each other"),
+        tip=tr("Lines between the pixels, and slow pixels like those of the Game Boy"),
         is_on=lambda: appearance.is_lcd,
         follows=screens,
     )
@@ -115,7 +115,7 @@ def define_views(context: Context, layout: Layout) -> None:
         "wholePixels",
         tr("Whole pixels only"),
         appearance.toggle_whole,
-        tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
+        tip=tr("All pixels of the game have the same size; off: the game fills its space"),
         is_on=lambda: appearance.is_whole,
         follows=screens,
     )
@@ -125,7 +125,7 @@ def define_views(context: Context, layout: Layout) -> None:
         tr("Focus mode"),
         layout.toggle_only_center,
         "Ctrl+F11",
-        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
+        tip=tr("Hide all docks to make the centre as large as possible; press again to show them"),
         is_on=lambda: layout.is_only_center,
         follows=(layout.changed,),
     )
@@ -216,7 +216,7 @@ class CommandPalette(Popover):
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
             self.list.addItem(item)
         if not found:
-            none = QListWidgetItem(tr("No command has these letters"))
+            none = QListWidgetItem(tr("No command matches"))
             none.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(none)
         self.list.setCurrentRow(0)

@@ -40,13 +40,13 @@ def about(parent: QWidget, home: Path) -> QMessageBox:
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setObjectName("about")
     box.setWindowTitle(tr("About DMG Lab"))
-    own = version(PACKAGE, tr("of a checkout that was never installed"))
+    own = version(PACKAGE, tr("run from its sources, not installed"))
     box.setText(tr("DMG Lab {version}", version=own))
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     libraries = (f"{name} {version(name, tr('not installed'))}" for name in LIBRARIES)
     lines = (
-        tr("Trains pixel agents on many Game Boys at once. MIT licence."),
+        tr("Trains agents on the screens of many Game Boys at once. MIT licence."),
         fonts(),
         tr("Data: {home}", home=home),
         f"Python {platform.python_version()}, Qt {qVersion()}, {platform.platform()}",
@@ -60,5 +60,8 @@ def define_help(registry: ActionRegistry, window: QMainWindow, home: Path) -> No
     registry.add("manual", tr("Manual"), lambda: Manual(window).show(), tip=tr("The guide and the reference, offline"))
     registry.add("whatsNew", tr("What's new"), lambda: Manual(window, NEWS).show(), tip=tr("Changes of each version"))
     registry.add(
-        "about", tr("About DMG Lab"), lambda: about(window, home).open(), tip=tr("Versions, licences, where data lies")
+        "about",
+        tr("About DMG Lab"),
+        lambda: about(window, home).open(),
+        tip=tr("Versions, licences and the data folder"),
     )

@@ -214,7 +214,7 @@ class Manual(QDialog):
         if page.is_file():
             self.text.open(QUrl.fromLocalFile(str(page)))
         else:
-            self.text.setMarkdown(tr("This installation has no manual: {page} is not there.", page=page))
+            self.text.setMarkdown(tr("This installation has no manual: {page} is missing.", page=page))
 
     def _list(self, word: str = "") -> None:
         """List the pages; with a word those that have it, and how often."""
@@ -237,8 +237,8 @@ class Manual(QDialog):
                     self.contents.addItem(item)
         self.contents.blockSignals(False)
         pages_found = sum(bool(self.contents.item(row).data(_PAGE)) for row in range(self.contents.count()))
-        told = tr("{places} places on {pages} pages", places=places, pages=pages_found)
-        self.found.setText((told if places else tr("Nothing found")) if word else "")
+        told = tr("{places} matches on {pages} pages", places=places, pages=pages_found)
+        self.found.setText((told if places else tr("No match")) if word else "")
         self.found.setVisible(bool(word))
         self._select()
 
@@ -270,7 +270,7 @@ class Manual(QDialog):
         self.text.setExtraSelections(marks)
 
     def _on_missed(self, name: str) -> None:
-        self.found.setText(tr("{name} comes with the sources only", name=name))
+        self.found.setText(tr("{name} is only in the source code", name=name))
         self.found.show()
 
     def _on_chosen(self, item: QListWidgetItem | None) -> None:

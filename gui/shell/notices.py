@@ -102,7 +102,7 @@ class Banner(QWidget):
         self.button: QPushButton | None = offers[0] if offers else None
         if self.button is not None:
             row.addWidget(self.button)
-        row.addWidget(icon_button("close", tr("Dismiss"), clicked=self._dismiss))
+        row.addWidget(icon_button("close", tr("Close"), clicked=self._dismiss))
         row.addStretch(1)
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         self.setToolTip(f"{notice.title}\n{notice.text}".strip())
@@ -230,7 +230,7 @@ class NoticesButton(QToolButton):
     def _on_changed(self) -> None:
         count = self._notices.unseen
         self.setText(str(count) if count else "")
-        words = tr("Notices, {count} not looked at", count=count) if count else tr("Notices")
+        words = tr("Notices, {count} new", count=count) if count else tr("Notices")
         self.setToolTip(words)
         self.setAccessibleName(words)
 
@@ -258,7 +258,9 @@ class NoticeList(Popover):
         for told in reversed(notices.history):
             column.addWidget(self._row(told))
         if not notices.history:
-            column.addWidget(empty_page(tr("No notices yet"), tr("What ends, fails or is written is told here.")))
+            column.addWidget(
+                empty_page(tr("No notices yet"), tr("Finished and failed runs and saved files are listed here."))
+            )
         column.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)

@@ -89,9 +89,9 @@ class ShortcutTable(QWidget):
         self.apply.setEnabled(not clash)
         set_role(self.told, "role", "warn" if clash else "muted")
         self.told.setText(
-            tr("These are the keys of: {plain_words}", plain_words=plain_words(self._registry[clash]))
+            tr("Already used for: {plain_words}", plain_words=plain_words(self._registry[clash]))
             if clash
-            else tr("Click into the box and press the keys; empty takes them away.")
+            else tr("Click into the box and press the keys; clear it to remove them.")
         )
 
     def _on_set(self) -> None:
@@ -105,7 +105,7 @@ class ShortcutTable(QWidget):
             set_role(self.told, "role", "warn")
             self.told.setText(
                 tr(
-                    "{default} belongs to: {plain_words}",
+                    "{default} is already used for: {plain_words}",
                     default=default,
                     plain_words=plain_words(self._registry[clash]),
                 )

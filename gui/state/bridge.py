@@ -83,7 +83,7 @@ class Bridge(QObject):
     def tell_unexpected(self, error: BaseException) -> None:
         """Report an unexpected exception by the log and a banner; the app goes on."""
         if isinstance(error, LabError | OSError):
-            self.problem.emit(tr("That did not work"), cause_of(error))
+            self.problem.emit(tr("The action failed"), cause_of(error))
         elif isinstance(error, Exception):
             log.error("unexpected", exc_info=error)
             self.traced.emit("".join(traceback.format_exception(error)).splitlines())
@@ -124,7 +124,7 @@ class Bridge(QObject):
             if failed is not None:
                 failed(cause_of(error))
             else:
-                self.problem.emit(title or tr("That did not work"), cause_of(error))
+                self.problem.emit(title or tr("The action failed"), cause_of(error))
         except Exception as error:
             self.tell_unexpected(error)
 

@@ -23,7 +23,7 @@ MOST_CARDS = 2000
 """Most checkpoints in the list, the newest of the home; those of the run in focus are added when needed."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
-RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} loops left by chance", "sample": "{rate:.0%} drawn"}
+RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} loops left by chance", "sample": "{rate:.0%} sampled"}
 """Text of a success rate by the mode of choosing actions."""
 
 
@@ -72,7 +72,7 @@ class CheckpointCard:
     def success_words(self) -> str:
         """Success rates as full text, for a tooltip."""
         return tr(
-            "Held-out starts: greedy {greedy:.0%}, loops left by chance {leaving:.0%}, drawn {drawn:.0%}",
+            "Held-out starts: greedy {greedy:.0%}, loops left by chance {leaving:.0%}, sampled {drawn:.0%}",
             greedy=self.success_rate,
             leaving=self.leaving_rate,
             drawn=self.sampled_rate,
@@ -233,7 +233,10 @@ class CheckpointList(QAbstractListModel):
             words = [card.success_words]
             if self.is_best(card):
                 words.append(
-                    tr("\u2605 best of its run: most success in greedy play, among equals leaving loops, then drawn")
+                    tr(
+                        "★ best of its run: highest success in greedy play, then with loops left by chance, then "
+                        "sampled"
+                    )
                 )
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)

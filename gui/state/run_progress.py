@@ -142,7 +142,7 @@ def about(left: TimeLeft | None) -> str:
     if not left.is_estimate:
         return clock_text(left.seconds)
     if left.seconds < SOON_S:
-        return tr("any moment")
+        return tr("in a moment")
     step = next(step for step, most in ((5, 120), (10, 600), (60, math.inf)) if left.seconds < most)
     return tr("about {clock}", clock=clock_text(max(step, round(left.seconds / step) * step)))
 

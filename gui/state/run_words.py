@@ -55,9 +55,9 @@ def reason_words(reason: str) -> str:
         "stopped by you": tr("stopped by you"),
         "the app was closed": tr("the app was closed"),
         "the demo's minute is over": tr("the demo ended after a minute"),
-        "taken out of the queue": tr("taken out of the queue"),
+        "taken out of the queue": tr("removed from the queue"),
         "forced: killed, it ignored stop and SIGTERM": tr("ended by force: it did not answer"),
-        "the app or the computer stopped while this ran": tr("the app or the computer stopped while this ran"),
+        "the app or the computer stopped while this ran": tr("the app or the computer stopped during the run"),
     }
     if (limit := _TIME_LIMIT.fullmatch(reason)) is not None:
         return tr("time limit of {seconds} s", seconds=limit[1])

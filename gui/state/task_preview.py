@@ -78,7 +78,7 @@ class TaskPreview(QWidget):
         if self._is_stage and found.held_out:
             starts = tr("{starts}, {count} held out", starts=starts, count=found.held_out)
         near = tr("near enough at a distance of {tau:g}", tau=found.tau) if self._is_stage else ""
-        goal = near or tr("a picture, nothing else")
+        goal = near or tr("one picture is the goal")
         return (found.start, tr("Start"), starts), (found.goal, tr("Goal"), goal)
 
     def _paint_words(self, painter: QPainter, line: QRect, head: str, text: str) -> None:

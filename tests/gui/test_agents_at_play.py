@@ -97,7 +97,7 @@ def test_a_second_checkpoint_plays_beside_the_first(app: App, tmp_path: Path) ->
     deploy(app, left)
     assert board.isHidden()
     assert not beside.isEnabled()
-    assert "plays already" in beside.toolTip()
+    assert "already playing" in beside.toolTip()
     app[CheckpointList].select(right.folder)
     assert beside.isEnabled()
     app.actions["saliency"].trigger()
@@ -128,7 +128,7 @@ def test_the_agent_dock_names_what_plays_beside_what_is_chosen(app: App, tmp_pat
     deploy(app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
     app[Navigation].show_dock(names.AGENT_DOCK)
     until(line.isVisible)
-    assert line.text() == "Plays now: Tiny goal"
+    assert line.text() == "Now playing: Tiny goal"
     session.set_task("tiny_goal")
     assert not line.isVisible()  # one name is enough where both are the same
     session.set_task("pocket_quest/leave_house")
@@ -232,7 +232,7 @@ def test_the_wall_of_one_run_is_no_other_runs(app: App) -> None:
     until(lambda: training.state is RunState.QUEUED)
     assert sent == [(first, 0)]
     assert not wall.view.has_picture
-    assert wall.view.hint == "The run waits in the queue"
+    assert wall.view.hint == "The run is waiting in the queue"
 
 
 def test_a_run_that_dies_watched_has_one_banner_and_not_the_walls(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     assert again[RunsDock].filter.text() == "state=finished"
     assert find(again, "plotFilter").text() == "entropy|reward"
     (told,) = again.window.banners.banners
-    assert told.accessibleName() == "The view the good ones: 1 of its runs are not here any more"
+    assert told.accessibleName() == "The view the good ones: 1 of its runs no longer exist"
     again[SavedViews].drop("the good ones")
     again[ViewsController].open("the good ones")
     assert again[SavedViews].names() == []

@@ -71,7 +71,7 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     until(lambda: not app.window.banners.banners)
     app.open_path(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
     press(app.window.banners.banners[-1])
-    until(lambda: any("is there already" in line for line in said(app)))
+    until(lambda: any("already exists" in line for line in said(app)))
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
     app.open_path(zipped(tmp_path / "empty.zip"))
     damaged = tmp_path / "damaged.zip"
@@ -177,7 +177,7 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     app[LibraryController].open_rom(noise)
     until(lambda: any(line.startswith("This ROM cannot be played") for line in said(app)), REAL_S)
     banner = next(b for b in app.window.banners.banners if b.title == "This ROM cannot be played")
-    assert "no Game Boy ROM" in banner.accessibleName()
+    assert "not a Game Boy ROM" in banner.accessibleName()
     assert banner.button is not None
     assert banner.button.text() == "Open another..."
     assert app[Session].rom == str(mine)

@@ -124,7 +124,7 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert model.is_best(leaves), "among equals the one that leaves loops best"
     assert not model.is_best(cards[3])
     words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
-    assert "greedy 10%, loops left by chance 80%, drawn 0%" in str(words)
+    assert "greedy 10%, loops left by chance 80%, sampled 0%" in str(words)
     assert "\u2605" in str(words)
     assert leaves.success_text == "10 / 80 %"
 
@@ -144,10 +144,10 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
     assert badge.endswith("after 4,096 steps")
     modes, told = find(app, "policyMode"), find(app, "policyModeWords")
-    assert told.text() == "The likeliest action, another where a picture comes back"
+    assert told.text() == "The most likely action, but another one where a picture repeats"
     modes.setCurrentIndex(modes.findData("greedy"))
     modes.activated.emit(modes.currentIndex())
-    assert told.text() == "The likeliest action; from the next Deploy on"
+    assert told.text() == "Always the most likely action; from the next Deploy on"
     card = replaced(app[CheckpointList].cards[0], leaving_rate=1.0, sampled_rate=0.5)
     assert card.rate_words("leave_loops") == "100% loops left by chance", "which is how it plays"
     click(app, "playStopButton")
@@ -229,7 +229,9 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
 
 def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LIFE_MS, "good", 20)
-    app[Notices].tell("Recorded", "", "good", "Open replay", lambda: None, also="Show folder", act_also=lambda: None)
+    app[Notices].tell(
+        "Recording saved", "", "good", "Open replay", lambda: None, also="Show folder", act_also=lambda: None
+    )
     (banner,) = app.window.banners.banners
     assert [each.text() for each in banner.findChildren(QPushButton)] == ["Open replay"], "one button in the bar"
     until(lambda: not app.window.banners.banners)
@@ -268,7 +270,7 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(mak
     until(lambda: training.state is RunState.STOPPED)
     until(lambda: app.window.banners.banners)
     banner = app.window.banners.banners[-1]
-    assert banner.title == "Not yet"
+    assert banner.title == "Not yet learned"
     assert training.record.reason == "the demo's minute is over"
     until(lambda: training.record.last_checkpoint)
     press(banner)
@@ -389,7 +391,7 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(app: App, 
     until(lambda: playing.request and not playing.busy)
     assert playing.request.task == both[1]
     badge = find(app, "playsBadge").text()
-    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose at the left), ")
+    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose on the left), ")
     app[Session].set_task(both[0])
     until(lambda: playing.request.task == both[0] and not playing.busy)
     app[Session].set_task("tiny_goal")

@@ -131,7 +131,7 @@ def test_what_is_impossible_says_why(app: App) -> None:
         assert not command.isEnabled(), action_id
         assert command.toolTip().split(" (")[0] == command._refusal(), action_id
     assert "Select a checkpoint" in find(app, names.DEPLOY_BUTTON).toolTip()
-    assert "running training" in find(app, names.PAUSE_TRAINING_BUTTON).toolTip()
+    assert "running run" in find(app, names.PAUSE_TRAINING_BUTTON).toolTip()
     assert_they_agree(app)
 
 
@@ -214,7 +214,7 @@ def test_games_that_were_played_are_played_again_from_the_menu(app: App, tmp_pat
     menu = app.context.menus[RECENT]
     menu.aboutToShow.emit()
     (none,) = menu.actions()
-    assert (none.text(), none.isEnabled()) == ("No game was played yet", False)
+    assert (none.text(), none.isEnabled()) == ("No game played yet", False)
     library, played = app[RomLibrary], []
     cards = [card for card in library.cards if card.shipped][:2]
     for card in cards:
@@ -229,11 +229,11 @@ def test_games_that_were_played_are_played_again_from_the_menu(app: App, tmp_pat
     library.note_played(row["sha256"])
     Path(gone).unlink()
     menu.aboutToShow.emit()
-    assert menu.actions()[0].text().endswith("(not there)")
-    assert (menu.actions()[0].isEnabled(), menu.actions()[0].toolTip()) == (False, f"{gone} is not there")
+    assert menu.actions()[0].text().endswith("(missing)")
+    assert (menu.actions()[0].isEnabled(), menu.actions()[0].toolTip()) == (False, f"{gone} does not exist")
     menu.actions()[-1].trigger()
     menu.aboutToShow.emit()
-    assert [entry.text() for entry in menu.actions()] == ["No game was played yet"]
+    assert [entry.text() for entry in menu.actions()] == ["No game played yet"]
     assert library.card(cards[0].key) is not None, "the game stays in the list"
 
 
@@ -261,7 +261,7 @@ def test_the_manual_has_pages_pictures_links_and_a_search(app: App) -> None:
     assert text.textCursor().selectedText().lower() == "held-out"
     assert there(contents.currentItem()).text().startswith("Other trainers")
     QTest.keyClicks(find(app, "manualSearch"), "zzz")
-    assert find(app, "manualFound", QLabel).text() == "Nothing found"
+    assert find(app, "manualFound", QLabel).text() == "No match"
     find(app, "manual").close()
 
 

@@ -566,7 +566,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_p
     app[CurvesController].export(kind, path)
     until(lambda: app.window.banners.banners)
     (banner,) = app.window.banners.banners
-    assert banner.accessibleName() == f"Plot written: {path}"
+    assert banner.accessibleName() == f"Plot saved: {path}"
     assert banner.button is not None
     if kind == "png":
         image = QImage(str(path))
@@ -578,7 +578,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_p
     else:
         assert len(path.read_text().splitlines()) == 61
     app[CurvesController].export(kind, tmp_path / "nowhere" / "plot")
-    until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
+    until(lambda: "not saved" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 

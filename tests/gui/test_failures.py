@@ -211,7 +211,7 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
 def test_plots_of_a_run_whose_folder_was_deleted_say_so(make_app: Callable[..., App], tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", 3, 2)
     app = make_app(home.root)
-    for run_id, words in (("run-00000", "folder is gone"), ("run-00001", "is archived")):
+    for run_id, words in (("run-00000", "folder was deleted"), ("run-00001", "is archived")):
         shutil.rmtree(home.run(run_id).root)
         if words == "is archived":
             record = app.bridge.service.runs[run_id]

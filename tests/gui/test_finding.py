@@ -66,7 +66,7 @@ def test_keys_are_changed_and_a_clash_is_told_before_it_is_made(make_app) -> Non
     row = list(app.actions.all()).index("trainNew")
     table.table.selectRow(row)
     table.keys.setKeySequence(QKeySequence("Ctrl+D"))
-    assert table.told.text() == "These are the keys of: Deploy checkpoint"
+    assert table.told.text() == "Already used for: Deploy checkpoint"
     assert not find(app, "setShortcutButton", QPushButton).isEnabled()
     table.keys.setKeySequence(QKeySequence("Ctrl+Alt+N"))
     find(app, "setShortcutButton", QPushButton).click()
@@ -95,7 +95,7 @@ def test_the_settings_are_searched(app: App) -> None:
     assert [table.item(row, 0).text() for row in left] == [plain_words(app.actions["resetLayout"])]
     assert tabs.currentWidget() is dialog.shortcuts, "the page with the only hit came to the front"
     assert not tabs.isTabEnabled(0)
-    search.setText("torch")
+    search.setText("450 MB")
     assert tabs.currentIndex() == 0
     assert not find(app, "setting_training_start_ahead", QCheckBox).isHidden()
     assert find(app, "settingLanguage", QComboBox).isHidden()

@@ -173,14 +173,14 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
     [
         ("none.gb", "no such file"),
         ("folder.gb", "a folder"),
-        ("text.txt", "no .gb file"),
-        ("noise.gb", "no Game Boy ROM"),
+        ("text.txt", "not a .gb file"),
+        ("noise.gb", "not a Game Boy ROM"),
     ],
 )
 def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.gb").mkdir()
     (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
-    (tmp_path / "text.txt").write_text("no game")
+    (tmp_path / "text.txt").write_text("pictures only")
     asked: list[str] = []
     app[LibraryController].file_wanted.disconnect()
     app[LibraryController].file_wanted.connect(lambda title, then: asked.append(title))
@@ -210,7 +210,7 @@ def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom
     app[LibraryController].file_wanted.connect(lambda title, then: asked.append(then))
     own_rom.rename(tmp_path / "moved.gb")
     app[RomLibrary].reload()
-    assert "is not there" in there(app[RomLibrary].card(sha256)).problem
+    assert "does not exist" in there(app[RomLibrary].card(sha256)).problem
     app[LibraryController].play(sha256)
     until(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
@@ -231,7 +231,7 @@ def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_r
     own_rom.write_bytes(b"another" * 8000)
     app[LibraryController].play(sha256)
     until(lambda: app.window.banners.banners)
-    assert "is another file now" in app.window.banners.banners[0].accessibleName()
+    assert "is a different file now" in app.window.banners.banners[0].accessibleName()
     assert not app[PlayController].is_active
 
 
@@ -318,10 +318,10 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert not kept.exists(), "the task is made: nobody needs it"
     shown = app[TaskDock].audit.text()
     assert "random play succeeds in 3%" in shown
-    assert "UP alone in 2%" in shown
+    assert "UP alone reaches it in 2%" in shown
     assert "takes 21 steps" in shown
     titles = [banner.accessibleName() for banner in app.window.banners.banners]
-    assert "Task made: mine/first_door" in titles
+    assert "Task created: mine/first_door" in titles
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
     assert app[Session].mode is Mode.AGENT
@@ -458,7 +458,7 @@ def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path,
     place = box.mapTo(dock, QPoint(0, 0))
     seen = [place]
     for facts in (
-        {"working": "Playing a minute at random", "probe": None},
+        {"working": "Measuring random play for a minute", "probe": None},
         {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
         {"goal": replaced(model.goal, way=own_rom, way_frames=4321)},
         {"goal": replaced(model.goal, later=3 - there(model.goal).template[None])},
@@ -511,7 +511,7 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
     new = next(asked for asked in tools.asked if asked[0] == "new")
     assert new[new.index("--codec") + 1] == TWO_BUTTONS_ID
     said = app[TaskDock].audit.text()
-    assert "it holds two buttons or SELECT" in said
+    assert "you held two buttons at once or SELECT" in said
     assert not any(word in said for word in ("--", ".npz", "buttons7")), "no shell in the app"
     model.tell(choices={"way": "kept", "buttons": f"{TWO_BUTTONS_ID}: the way holds"}, made="x")
     model.buttons = ""

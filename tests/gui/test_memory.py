@@ -43,7 +43,7 @@ def test_a_search_narrows_an_unknown_value() -> None:
     first = memory_with(xC100=5, xC200=5, xD000=5, x8000=5)
     assert search.narrow(first, "the same") == 0x2000 + 0x2000 + 0x7F, "it only remembers"
     second = memory_with(xC100=6, xC200=4, xD000=5, x8000=6)
-    assert search.narrow(second, "another") == 2
+    assert search.narrow(second, "changed") == 2
     assert search.found(9) == [0xC100, 0xC200], "video memory is none"
     third = memory_with(xC100=9, xC200=9)
     assert search.narrow(third, "more") == 2
@@ -56,7 +56,7 @@ def test_a_search_narrows_an_unknown_value() -> None:
     assert [parse_number(text) for text in ("12", "$0c", "0x0C", "012")] == [12] * 4
     with pytest.raises(ValueError, match="300 is not between 0 and 255"):
         parse_number("300", 0xFF)
-    with pytest.raises(ValueError, match="twelve is no number"):
+    with pytest.raises(ValueError, match="twelve is not a number"):
         parse_number("twelve")
 
 
@@ -123,7 +123,7 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     click(app, "memorySearchButton")
     click(app, "memorySearchButton")
     told = find(app, "memoryTold")
-    assert "addresses are left" in told.text()
+    assert "addresses remain" in told.text()
     QTest.keyClicks(find(app, "memoryAddress"), "0x9000\r")
     QTest.keyClicks(find(app, "memoryAddress"), "99\r")
     memory.changed.emit()

@@ -75,21 +75,21 @@ def test_a_known_game_says_what_is_missing_and_leads_through_its_stages(
     assert (card.path, card.title, card.stages) == (own, "A known game", stages)
     app[Session].set_mode(Mode.AGENT)
     app.actions["showGames"].trigger()
-    assert "Stage a. It begins: Begin a. Goal: End a." in find(app, "nextStage", QLabel).text()
+    assert "Stage a. Start: Begin a. Goal: End a." in find(app, "nextStage", QLabel).text()
     click(app, "makeStageButton")
     assert app[Session].mode is Mode.HUMAN
     assert app.window.center.currentIndex() == list(Place).index(Place.LIVE)
     model = app[DraftModel]
     assert (model.rom, model.name, app[TaskDraft].task_id()) == (str(own), "Stage a", "known/a")
-    assert find(app, "probeFinding", QLabel).text() == "It begins: Begin a."
+    assert find(app, "probeFinding", QLabel).text() == "Start: Begin a."
     folder = app.bridge.home.tasks / "known" / "a"
     folder.mkdir(parents=True)
     (folder / "task.toml").touch()
     library.reload()
-    assert there(library.card(card.key)).facts.startswith("1 of 2 stages made")
+    assert there(library.card(card.key)).facts.startswith("1 of 2 stages created")
     (folder.parent / "b").mkdir()
     (folder.parent / "b" / "task.toml").touch()
     library.reload()
     app.actions["showGames"].trigger()
     assert not make.isEnabled()
-    assert make.toolTip() == "A task of every stage is made"
+    assert make.toolTip() == "Every stage has a task"

@@ -329,7 +329,7 @@ def test_four_recordings_go_in_lockstep(app: App, game: ConsoleGame, tmp_path: P
     assert view.position.text() == "48 / 48"
     assert view.beside[0].caption.text().startswith("r1   96 / 96   step 4")
     replay.toggle_beside(app.bridge.home.root / "recordings" / "r0")
-    assert problems == ["Four recordings are on show"]
+    assert problems == ["Four recordings are already open"]
     replay.toggle_beside(folders[2])
     assert [other.folder.name for other in replay.beside] == ["r1", "r3"]
     assert not view.grab().isNull()

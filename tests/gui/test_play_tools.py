@@ -252,4 +252,4 @@ def test_the_picture_on_show_is_kept_beside_earlier_ones(app: App) -> None:
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
     app.actions["savePicture"].trigger()
-    assert problems == [f"{folder} cannot be written; the clipboard has it"]
+    assert problems == [f"{folder} is read-only; the picture is on the clipboard"]

@@ -276,7 +276,7 @@ def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> No
     deploy = find(app, names.DEPLOY_BUTTON)
     app[CheckpointList].put(card(tmp_path / "bad", "mismatch"))
     assert not deploy.isEnabled()
-    assert "does not match" in deploy.toolTip()
+    assert "do not match" in deploy.toolTip()
     app[CheckpointList].put(card(tmp_path / "bad", "verified"))
     assert deploy.isEnabled()
     app[CheckpointsController].deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile

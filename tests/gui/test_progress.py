@@ -49,7 +49,7 @@ def test_the_time_left_is_a_dash_until_three_validations_show_a_trend() -> None:
     assert found is not None
     assert found.words == "to 100 % success"
     assert 1 < found.seconds < 4, "1843 steps at 797 a second"
-    assert about(found) == "any moment"
+    assert about(found) == "in a moment"
     assert about(TimeLeft(31.4, "", is_estimate=True)) == "about 0:30"
     assert about(TimeLeft(31.4, "")) == "0:31"
 

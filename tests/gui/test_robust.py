@@ -161,7 +161,7 @@ def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
     app.bridge.tell_unexpected(error)
     assert banners(app) == [
         "Export (E06): The disk is full: /home/me/curve.png: No space left on device",
-        "That did not work (E06): The disk is full: /home/me/curve.png: No space left on device",
+        "The action failed (E06): The disk is full: /home/me/curve.png: No space left on device",
     ]
 
 
@@ -175,6 +175,6 @@ def test_notes_are_kept_or_refused_and_damage_is_put_aside(tmp_path: Path) -> No
         assert RunNotes(home).line("r") == ""
         assert notes.path.with_suffix(".damaged").read_bytes() == damage
     notes.path.with_suffix(".tmp").mkdir()
-    with pytest.raises(LabError, match="note was not kept"):
+    with pytest.raises(LabError, match="note was not saved"):
         notes.put("r", Note((), "other"))
     assert notes.line("r") == "#good #long the one to show"

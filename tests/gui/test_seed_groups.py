@@ -184,7 +184,7 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     app.actions["compareRuns"].trigger()
     shown = app.window.findChild(Comparison)
     assert shown is not None
-    assert [shown.tabs.tabText(place) for place in range(3)] == ["Fields", "Outcome", "Parallel"]
+    assert [shown.tabs.tabText(place) for place in range(3)] == ["Settings", "Outcome", "Parallel"]
     shown.close()
 
 

@@ -71,7 +71,7 @@ def test_a_recording_that_ends_with_its_player_is_told(played: App) -> None:
     played.actions["endPlayer"].trigger()
     until(lambda: replay.replay is not None)
     assert len(there(replay.replay)) > 5
-    assert any(banner.title == "Recorded" for banner in played.window.banners.banners)
+    assert any(banner.title == "Recording saved" for banner in played.window.banners.banners)
     # Another game in its place ends one as well.
     played.actions["playGame"].trigger()
     until(lambda: playing.is_active and not playing.busy)

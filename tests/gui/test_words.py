@@ -155,7 +155,7 @@ def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
         app = make_app(german_home(tmp_path))
         assert app.actions["start"].text() == "Training starten"
         assert app.window.center.tabText(2) == "Kurven"
-        assert words.tr("{count} runs were configured alike.", count=3).startswith("3 Läufe")
+        assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
         assert words.tr("never said") == "never said"
     finally:
         words.choose_language(words.ENGLISH)

@@ -63,11 +63,11 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         ask_import,
         "Ctrl+O",
         short=tr("Import..."),
-        tip=tr("Copy a checkpoint folder into this home"),
+        tip=tr("Copy a checkpoint folder into the data folder"),
     )
     add(
         "ownCheckpoints",
-        tr("Checkpoints of the run in focus only"),
+        tr("Show checkpoints of the selected run only"),
         checkpoints.toggle_own,
         short=tr("Only this run"),
         tip=tr("Hide those of other runs"),
@@ -80,17 +80,17 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         checkpoints.deploy_selected,
         "Ctrl+D",
         short=tr("Deploy"),
-        tip=tr("Let it play in the live view"),
+        tip=tr("Let the checkpoint play in the Live tab"),
         refusal=checkpoints.deploy_refusal,
         follows=chosen,
     )
     add(
         "deployBeside",
-        tr("Deploy beside the one that plays"),
+        tr("Deploy beside the current player"),
         checkpoints.deploy_beside,
         "Ctrl+Shift+D",
         short=tr("Deploy beside"),
-        tip=tr("Two policies in lockstep, from the same starts"),
+        tip=tr("Compare two policies from the same start states"),
         refusal=checkpoints.beside_refusal,
         follows=(*chosen, checkpoints.playing_changed),
     )
@@ -108,7 +108,7 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         tr("Start from this checkpoint"),
         checkpoints.warm_start_selected,
         short=tr("Start from it"),
-        tip=tr("Begin a new run with its weights"),
+        tip=tr("Start a new run with the weights of this checkpoint"),
         refusal=checkpoints.warm_start_refusal,
         follows=chosen,
     )

@@ -122,9 +122,9 @@ class CheckpointsController(QObject):
         if card is None:
             return tr("Select a checkpoint first")
         if card.integrity == "missing":
-            return tr("Its files are not there any more")
+            return tr("Its files are missing")
         if not card.is_usable:
-            return tr("Its file does not match the hash that was announced")
+            return tr("Its weights do not match their checksum")
         return ""
 
     def deploy_refusal(self) -> str:
@@ -148,7 +148,7 @@ class CheckpointsController(QObject):
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.warm_start:
-                return tr("{title} cannot begin with the weights of a checkpoint", title=runner.title)
+                return tr("{title} cannot start from a checkpoint", title=runner.title)
         return self.refusal()
 
     def deploy_selected(self) -> None:
@@ -165,9 +165,9 @@ class CheckpointsController(QObject):
             return refusal
         assert card is not None
         if str(card.folder) in (now.checkpoint, now.rival):
-            return tr("It plays already: select the other one")
+            return tr("This checkpoint is already playing: select another one")
         if now.task not in split_tasks(card.task):
-            return tr("It was made for another task, {task}", task=card.task)
+            return tr("This checkpoint belongs to another task, {task}", task=card.task)
         if not self._playing.player.can_load(card.folder):
             return tr("Only policies of the same trainer can play side by side")
         return ""
@@ -217,9 +217,9 @@ class CheckpointsController(QObject):
         else:
             self._notices.tell(
                 tr("This checkpoint was not loaded"),
-                tr("Its files are not there any more. What played before goes on")
+                tr("Its files are missing. The current player continues")
                 if card.integrity == "missing"
-                else tr("Its file was changed or damaged. What played before goes on"),
+                else tr("Its file was changed or damaged. The current player continues"),
                 "error",
             )
 
@@ -250,7 +250,7 @@ class CheckpointsController(QObject):
             self._session.turn_to_training()
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
             self._notices.tell(
-                tr("Start from this checkpoint"), tr("the next run begins with {name}", name=card.folder.name)
+                tr("Start from this checkpoint"), tr("the next run starts from {name}", name=card.folder.name)
             )
 
     # -- import -----------------------------------------------------------------------------

@@ -34,9 +34,9 @@ from gui.state.checkpoints import RATES, CheckpointCard, CheckpointList
 from trainer_core.wire.playing import PolicyMode
 
 _MODES = {
-    "leave_loops": ("Leave loops", "The likeliest action, another where a picture comes back"),
-    "greedy": ("Greedy", "The likeliest action"),
-    "sample": ("Drawn", "As likely as the policy says, as in training"),
+    "leave_loops": ("Leave loops", "The most likely action, but another one where a picture repeats"),
+    "greedy": ("Greedy", "Always the most likely action"),
+    "sample": ("Sampled", "Drawn from the policy's probabilities, as in training"),
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
 HEADING, LINE, BAR_WIDTH, SIGN = 32, 20, 3, 12
@@ -86,7 +86,7 @@ class CheckpointsDock(Dock):
         self._empty = label()
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)
-        self._stack.addWidget(empty_page(self._empty, tr("A run writes one every few updates.")))
+        self._stack.addWidget(empty_page(self._empty, tr("A run saves one every few updates.")))
         own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
         own.setProperty("role", "small")
         self.head.addWidget(own)
@@ -217,7 +217,7 @@ class TrainedPage(QWidget):
 
     def show_card(self, card: CheckpointCard | None) -> None:
         self._hint.setText(
-            tr("Pick a checkpoint at the lower right, then press Deploy.")
+            tr("Select a checkpoint under Checkpoints, then press Deploy.")
             if card is None
             else tr("Press Deploy under Checkpoints to watch it play.")
         )

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from gui.kit.plot_canvas import FilePlot, PlotCanvas
 
 WAITING = "Waiting for the first update, usually 5 to 20 s"
-NOTHING = "Start a run, or pick one under Runs"
-UNMEASURED = "No run on show measures this"
+NOTHING = "Start a run, or select one under Runs"
+UNMEASURED = "No shown run has this metric"
 NEAR_ALERT = 0.01
 """Distance from the crosshair, as a share of the x axis, within which an alert is named."""
 PLOT_MIME = "application/x-dmglab-plot"
@@ -343,7 +343,7 @@ class PlotCard(QWidget):
         lines, every = self._lines, self._lines.shown_lines()
         if (edges := lines.edges()) is not None:
             return tr(edges[2])
-        words = [tr("every line")] if lines.is_every_line else [every[0][2]] if len(self.spec.lines) > 1 else []
+        words = [tr("all lines")] if lines.is_every_line else [every[0][2]] if len(self.spec.lines) > 1 else []
         if self.spec.evals and any(greedy_results(run, every[0][1]) for run in lines.runs) and self.names_width():
             return tr("line: {name}, dots: held-out starts", name=every[0][2])
         return ", ".join(words)
@@ -373,7 +373,7 @@ class PlotCard(QWidget):
             action = menu.addAction(name, lambda metric=metric: self.line_chosen.emit(metric))
             action.setCheckable(True)
             action.setChecked(not self._lines.is_every_line and metric == now[0][1])
-        every = menu.addAction(tr("Every line, of one run alone"), lambda: self.line_chosen.emit(ALL))
+        every = menu.addAction(tr("All lines, when only one run is shown"), lambda: self.line_chosen.emit(ALL))
         every.setCheckable(True)
         every.setChecked(self._lines.is_every_line)
         menu.exec(self.picker.mapToGlobal(QPoint(0, self.picker.height())))

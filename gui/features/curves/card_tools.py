@@ -48,9 +48,9 @@ class CardTools:
         self._card, self._axes = card, axes
         made = [
             ("fit", tr("Fit both axes (Home)"), acts.fit),
-            ("maximise", tr("Maximise the plot, and back (F)"), acts.maximise),
+            ("maximise", tr("Maximise or restore the plot (F)"), acts.maximise),
             ("export", tr("Export the plot"), lambda: acts.export(self._below(2))),
-            ("more", tr("More of the plot"), lambda: acts.more(self._below(3))),
+            ("more", tr("More actions"), lambda: acts.more(self._below(3))),
         ]
         self.head = [icon_button(name, words, clicked=act) for name, words, act in made]
         for one in self.head:
@@ -59,7 +59,7 @@ class CardTools:
             head.addWidget(one)
         self.auto = (
             self._letters("A", tr("Fit x to all data (Shift+A)"), lambda: acts.toggle_auto(0)),
-            self._letters("A", tr("Fit y to what is on show (A)"), lambda: acts.toggle_auto(1)),
+            self._letters("A", tr("Fit y to the data shown (A)"), lambda: acts.toggle_auto(1)),
         )
         self.log = (
             self._letters("log", tr("Logarithmic x axis (Shift+L)"), lambda: acts.toggle_log(0)),

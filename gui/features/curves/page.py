@@ -307,7 +307,7 @@ class CurveControls(QWidget):
         self.smoothing = QSlider(Qt.Orientation.Horizontal)
         self.smoothing.setObjectName(f"{prefix}smoothingSlider")
         self.smoothing.setAccessibleName(tr("Smoothing"))
-        self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
+        self.smoothing.setToolTip(tr("Smoothing; right-click to choose the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
         self.smoothing.setRange(0, 99)

@@ -19,7 +19,7 @@ from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.metric_names import METRICS, Metric, metric
 
-PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
+PAGES = {"overview": "Overview", "policy": "Policy", "env": "Environment", "perf": "Speed"}
 """Title of each page by its group of metrics, in the order of the tabs."""
 TASKS = "Tasks"
 """Section for a run of several tasks: the plot of each metric has one line per task."""
@@ -268,7 +268,7 @@ class CurvesController(QObject):
 
     def follow_refusal(self) -> str:
         is_moved = self._telemetry.x_range is not None or self._telemetry.y_ranges
-        return "" if is_moved else tr("Everything is on show and new data is followed")
+        return "" if is_moved else tr("Everything is already shown, and new data too")
 
     def follow(self) -> None:
         self._telemetry.move(None, {})
@@ -324,4 +324,4 @@ class CurvesController(QObject):
     def export(self, kind: str, path: Path) -> None:
         """Write the current plot to `path` as `kind` (png, svg, csv) and announce it with a link to the folder."""
         content = self.draw(self.choices.current, kind)
-        self._files.write(path, lambda: content, tr("Plot written"))
+        self._files.write(path, lambda: content, tr("Plot saved"))

@@ -79,15 +79,15 @@ class Reports(QObject):
 
     def refusal(self) -> str:
         """Return why no curves can be exported now; empty when they can."""
-        return "" if self._runs.compared() else tr("No run with curves is on show")
+        return "" if self._runs.compared() else tr("No run with curves is shown")
 
     def write_report(self, path: Path) -> None:
         """Write the curves on show, with tables of the runs and their notes, to `path`: PDF by its name, else HTML."""
         is_pdf = path.suffix.lower() == ".pdf"
         self._bridge.spawn(
             self._bridge.in_slices(self._pdf() if is_pdf else self._html()),
-            title=tr("The report was not written"),
-            then=lambda content: self._files.write(path, lambda: content, tr("Report written"), opens_file=True),
+            title=tr("The report was not saved"),
+            then=lambda content: self._files.write(path, lambda: content, tr("Report saved"), opens_file=True),
         )
 
     def write_curves(self, path: Path) -> None:
@@ -98,7 +98,7 @@ class Reports(QObject):
             (run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
             for run_id, label, table in known
         ]
-        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
+        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves saved"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
         """Write a CSV table to `path` with one row per given run, including its configuration."""
@@ -108,11 +108,11 @@ class Reports(QObject):
         def write(_: object) -> None:
             told = {run.run_id: self._configs.read(run.run_id) for run in runs}
             notes = {run.run_id: self._notes[run.run_id] for run in runs}
-            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written"))
+            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table saved"))
 
         self._bridge.spawn(
             self._bridge.in_slices(self._configs.reading([run.run_id for run in runs])),
-            title=tr("The table was not written"),
+            title=tr("The table was not saved"),
             then=write,
         )
 
@@ -352,7 +352,7 @@ def to_html(report: Report, colors: Mapping[str, str]) -> str:
         f"<h2>{tr('Runs')}</h2>",
         _by_run(report),
     ]
-    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
+    for title, table in ((tr("Settings that differ"), report.differences), (tr("Outcome"), report.outcomes)):
         if table:
             parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
     if report.notes:

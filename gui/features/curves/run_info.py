@@ -98,7 +98,7 @@ class RunInfo(QWidget):
         self._sizes: dict[str, int] = {}
         self.text = QTextBrowser()
         self.text.setObjectName("runInfo")
-        self.text.setAccessibleName(tr("What this run is"))
+        self.text.setAccessibleName(tr("Details of the run"))
         self.text.setTabChangesFocus(True)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.document().setDocumentMargin(0)
@@ -150,8 +150,8 @@ class RunInfo(QWidget):
         self._shown = key
         self._stack.setCurrentIndex(0 if meta else 1)
         if meta is None:
-            self._missing.setText(tr("Nothing is known of this run") if focus else tr("No run is chosen"))
-            self._why.setText(why if focus else tr("Start a run, or pick one under Runs"))
+            self._missing.setText(tr("This run has no details") if focus else tr("No run is selected"))
+            self._why.setText(why if focus else tr("Start a run, or select one under Runs"))
             return
         self.note.setText(note.text)
         self._note_area.setVisible(bool(note.text))
@@ -178,7 +178,7 @@ def sections_of(meta: MetaRecord, size: int) -> Sections:
     """
     known = {spec.name: spec for spec in field_specs()}
     run = [
-        (tr("Id"), meta.run_id, True),
+        (tr("ID"), meta.run_id, True),
         (tr("Task"), meta.task, False),
         (tr("Trainer"), meta.runner, False),
         (tr("Algorithm"), meta.algo.upper(), False),

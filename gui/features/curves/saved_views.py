@@ -118,10 +118,10 @@ class ViewHistory(QObject):
             self._put(self._future.pop())
 
     def undo_refusal(self) -> str:
-        return "" if self._past or self._rest.isActive() else tr("Nothing on show was changed")
+        return "" if self._past or self._rest.isActive() else tr("Nothing to undo in the view")
 
     def redo_refusal(self) -> str:
-        return "" if self._future else tr("Nothing was undone")
+        return "" if self._future else tr("Nothing to redo in the view")
 
     def _take(self) -> Snapshot:
         view, plots = self._telemetry, self._plots
@@ -267,7 +267,7 @@ class ViewsController(QObject):
         self._runs.show_all(self._runs.known(pinned))
         if gone := len(wanted) - len(known):
             self._notices.tell(
-                tr("The view {name}", name=name), tr("{count} of its runs are not here any more", count=gone), "warn"
+                tr("The view {name}", name=name), tr("{count} of its runs no longer exist", count=gone), "warn"
             )
         self._navigation.show(Place.CURVES)
 
@@ -301,8 +301,8 @@ class ViewsDialog(QDialog):
         self.list.currentRowChanged.connect(lambda _: self._on_row())
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)
-        why = tr("A view keeps axes, smoothing, plots, the runs on show and both filters.")
-        self._stack.addWidget(empty_page(tr("No view is saved yet"), why))
+        why = tr("A view holds axes, smoothing, plots, the shown runs and both filters.")
+        self._stack.addWidget(empty_page(tr("No saved view yet"), why))
         column.addWidget(self._stack, 1)
         row = QHBoxLayout()
         self.name = QLineEdit()
@@ -311,7 +311,7 @@ class ViewsDialog(QDialog):
         self.name.setPlaceholderText(tr("Name of the view"))
         self.name.setMaxLength(MOST_NAME_LETTERS)
         self.name.textChanged.connect(lambda _: self._on_row())
-        self.keep = button(tr("Save what is on show"), "saveViewButton", clicked=self._on_save)
+        self.keep = button(tr("Save current view"), "saveViewButton", clicked=self._on_save)
         row.addWidget(self.name, 1)
         row.addWidget(self.keep)
         column.addLayout(row)
@@ -340,7 +340,7 @@ class ViewsDialog(QDialog):
         return item.text() if item is not None else ""
 
     def _on_row(self) -> None:
-        nothing = "" if self._chosen() else tr("No view is saved yet")
+        nothing = "" if self._chosen() else tr("No saved view yet")
         for one in (self.drop, self.open_it):
             one.setEnabled(not nothing)
             one.setToolTip(nothing)
@@ -349,7 +349,7 @@ class ViewsDialog(QDialog):
         (self.keep if name else self.open_it).setDefault(True)  # Return presses it
         is_old = name in self._views.names()
         self.keep.setToolTip(
-            tr("The view of this name is replaced") if is_old else "" if name else tr("Type a name first")
+            tr("This replaces the view of the same name") if is_old else "" if name else tr("Type a name first")
         )
 
     def _on_save(self) -> None:

@@ -28,7 +28,7 @@ OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may be cut off, and space added around the rest, as share of the range."""
 RAW, SMOOTH, REST = "raw", "smooth", "rest"
 """Kinds of line: as measured; smoothed; the longest run of a group of seeds beyond the end of the mean."""
-BANDS = {("p10", "p90"): "middle 80 %", ("min", "max"): "least to greatest"}
+BANDS = {("p10", "p90"): "middle 80 %", ("min", "max"): "lowest to highest"}
 """Text of each pair of metrics, by the ends of their names, that is drawn as a band around the first line of a plot."""
 
 

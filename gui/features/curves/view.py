@@ -123,8 +123,8 @@ class CurvesView(QWidget):
         self.add.setMinimumContentsLength(8)
         self.add.activated.connect(self._on_add)
         seeds = [(APART, tr(SPREADS[APART]), ""), (RANGE, tr("Seeds: mean and range"), "")]
-        self.spread = Segmented("spreadBox", seeds, tr("Runs that differ in their seed alone"))
-        self.spread.setToolTip(tr("Runs on show that differ in nothing but their seed become one curve"))
+        self.spread = Segmented("spreadBox", seeds, tr("Runs that differ only in their seed"))
+        self.spread.setToolTip(tr("Draw shown runs that differ only in their seed as one curve"))
         self.spread.picked.connect(self._model.set_spread)
         self._model.view_changed.connect(self._show_spread)
         self._show_spread()
@@ -245,7 +245,7 @@ class CurvesView(QWidget):
         self.compiling_card.refresh()
         self._empty.setText(why_empty(self._model))
         if measured and self.search.text() and not found:
-            self._empty.setText(tr("No plot is called so"))
+            self._empty.setText(tr("No plot has this name"))
             self._stack.setCurrentIndex(2)
             return
         self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)

@@ -136,7 +136,7 @@ class ArchivesController(QObject):
         if done:
             self._notices.tell(
                 tr("Archived"),
-                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)),
+                tr("{done} runs, {saved} freed", done=done, saved=size_text(saved)),
                 "good",
                 tr("Open folder"),
                 self.open_folder,
@@ -190,15 +190,15 @@ class ArchivesController(QObject):
         if not runs:
             return tr("Select a run first")
         if not all(run.state.is_end for run in runs):
-            return tr("It has not ended")
+            return tr("The run has not ended")
         if any(map(is_archived, runs)):
-            return tr("It is archived already")
+            return tr("The run is already archived")
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
         """Return why these runs cannot be restored now; empty for exactly one archived run."""
         if len(runs) != 1 or not is_archived(runs[0]):
-            return tr("It is not archived")
+            return tr("The run is not archived")
         return self.working
 
     def restore_run(self, runs: list[RunRecord]) -> None:

@@ -93,11 +93,11 @@ class DiskDialog(QDialog):
     def _retention(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.days = spin_box("diskDays", tr("Days since the end"), 0, 3650, DAYS)
-        self.keep = spin_box("diskKeep", tr("Newest runs that stay"), 0, 10_000, KEEP)
+        self.days = spin_box("diskDays", tr("Days since a run ended"), 0, 3650, DAYS)
+        self.keep = spin_box("diskKeep", tr("Newest runs to keep"), 0, 10_000, KEEP)
         row.addWidget(label(tr("Ended more than"), "muted"))
         row.addWidget(self.days)
-        row.addWidget(label(tr("days ago, but not the newest"), "muted"))
+        row.addWidget(label(tr("days ago, except the newest"), "muted"))
         row.addWidget(self.keep)
         row.addWidget(button(tr("Select"), "diskSelectOld", clicked=self.select_old))
         row.addStretch(1)
@@ -111,7 +111,7 @@ class DiskDialog(QDialog):
             "diskArchive",
             primary=True,
             clicked=self._archive,
-            tip=tr("Each run becomes one file, which is read back before the run's folder goes"),
+            tip=tr("Each run becomes one file, which is checked before the run's folder is deleted"),
         )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
@@ -134,7 +134,7 @@ class DiskDialog(QDialog):
         self.told.setText(
             archives.working
             or tr(
-                "{count} runs take {total}; {free} of the disk are free",
+                "{count} runs take {total}; {free} are free on the disk",
                 count=len(archives.rows),
                 total=total,
                 free=free,

@@ -60,7 +60,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         "Ctrl+Shift+O",
         tip=tr("Play a Game Boy game of your own; the file stays where it is"),
     )
-    add("showGames", tr("Games"), library.show, "Ctrl+Shift+G", tip=tr("Every game there is to play"))
+    add("showGames", tr("Games"), library.show, "Ctrl+Shift+G", tip=tr("Every available game"))
     add(
         "playRom",
         tr("Play the chosen game"),
@@ -72,10 +72,10 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
     )
     add(
         "makeStage",
-        tr("Make the next stage of the chosen game"),
+        tr("Create the next stage of the chosen game"),
         library.make_stage,
-        short=tr("Make this stage"),
-        tip=tr("Play it and make a task: save where it begins, then capture the goal"),
+        short=tr("Create this stage"),
+        tip=tr("Play and create a task: save a start state, then capture the goal"),
         refusal=library.stage_refusal,
         is_there=lambda: library.has_stages,
         follows=(*chosen, library.library.changed),
@@ -93,7 +93,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         "forgetRom",
         tr("Remove the chosen game from the list"),
         library.forget_selected,
-        short=tr("Forget"),
+        short=tr("Remove"),
         tip=tr("Remove it from the list; the file stays"),
         refusal=library.forget_refusal,
         is_there=lambda: not library.lacks_rom,
@@ -107,13 +107,13 @@ def fill_recent(menu: QMenu, library: RomLibrary, play: Callable[[str], None]) -
     library.look_again()
     cards = library.recent()
     for card in cards:
-        words = tr("{title} (not there)", title=card.title) if card.problem else card.title
+        words = tr("{title} (missing)", title=card.title) if card.problem else card.title
         action = menu.addAction(words.replace("&", "&&"))
         action.setToolTip(card.problem or str(card.path))
         action.setEnabled(not card.problem)
         action.triggered.connect(lambda _, key=card.key: play(key))
     if not cards:
-        menu.addAction(tr("No game was played yet")).setEnabled(False)
+        menu.addAction(tr("No game played yet")).setEnabled(False)
         return
     menu.addSeparator()
     menu.addAction(tr("Clear this list")).triggered.connect(library.forget_recent)

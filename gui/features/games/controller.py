@@ -95,7 +95,7 @@ class LibraryController(QObject):
             tr("{name} is inside {path}", name=name, path=path)
             + (tr(", the first of {count} ROMs", count=len(found)) if found[1:] else ""),
             "warn",
-            tr("Unpack beside it and play"),
+            tr("Unpack next to it and play"),
             lambda: self._unpack(path, name),
             subject=FILE_OPENED,
         )
@@ -139,8 +139,8 @@ class LibraryController(QObject):
         """Return why no stage of the selected game can be made; empty when one can."""
         card = self.library.card(self.library.selected)
         if card is None or not self.has_stages:
-            return tr("Choose a known game whose ROM you have")
-        return card.problem or ("" if card.stages else tr("A task of every stage is made"))
+            return tr("Choose one of the listed games")
+        return card.problem or ("" if card.stages else tr("Every stage has a task"))
 
     def make_stage(self) -> None:
         """Play the selected game and begin a task of its next stage."""
@@ -152,7 +152,7 @@ class LibraryController(QObject):
         if found == card.key:
             self.open_rom(card.path)
             return
-        what = tr("is not there any more") if not is_regular(card.path) else tr("is another file now")
+        what = tr("is missing") if not is_regular(card.path) else tr("is a different file now")
         text = f"{card.title} {what}: {card.path}"
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
@@ -163,7 +163,7 @@ class LibraryController(QObject):
         """Ask the user where the file of a game was moved to."""
         card = self.library.card(key)
         if card is not None:
-            self.file_wanted.emit(tr("Where is {title}?", title=card.title), lambda path: self._found(card, path))
+            self.file_wanted.emit(tr("Locate {title}", title=card.title), lambda path: self._found(card, path))
 
     def locate_selected(self) -> None:
         self.locate(self.library.selected)
@@ -172,7 +172,7 @@ class LibraryController(QObject):
         card = self.library.card(self.library.selected)
         if card is None:
             return tr("Choose a game first")
-        return tr("It comes with DMG Lab") if card.shipped else ""
+        return tr("Included in DMG Lab") if card.shipped else ""
 
     @property
     def lacks_rom(self) -> bool:
@@ -195,7 +195,7 @@ class LibraryController(QObject):
                 path=path,
                 title=card.title,
                 kind={"sha1": "SHA-1", "sha256": "SHA-256"}[kind],
-                value=found[:12] or tr("of no ROM"),
+                value=found[:12] or tr("without a ROM"),
                 wanted=wanted[:12],
             )
             self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
@@ -285,13 +285,13 @@ class LibraryController(QObject):
 def why_no_rom(path: Path) -> str:
     """Return why the file is no Game Boy ROM, by suffix, size and header; empty when it may be one."""
     if path.is_dir():
-        return tr("a folder; choose a .gb file")
+        return tr("this is a folder; choose a .gb file")
     if not path.is_file():
         return tr("there is no such file")
     if path.stat().st_size == 0:
-        return tr("an empty file, of 0 bytes")
+        return tr("the file is empty")
     if path.suffix.lower() not in ROM_SUFFIXES:
-        return tr("no .gb file; DMG Lab plays Game Boy ROMs")
+        return tr("not a .gb file; DMG Lab plays Game Boy ROMs")
     if not has_rom_header(path):
-        return tr("no Game Boy ROM: neither its logo nor the checksum of its header is right")
+        return tr("not a Game Boy ROM: the logo and the checksum of its header are wrong")
     return ""

@@ -74,7 +74,9 @@ def unpack(path: Path, name: str) -> Path:
         with place.open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise LabError(tr("{place} is there already and is another file; move it, then unpack", place=place)) from None
+        raise LabError(
+            tr("{place} already exists and is a different file; move it, then unpack", place=place)
+        ) from None
     except OSError:
         place.unlink(missing_ok=True)
         raise
@@ -155,7 +157,7 @@ class RomLibrary(QObject):
             return made
         stages = tuple(stage for stage in profile.stages if not is_made(stage))
         count = len(profile.stages)
-        told = tr("{made} of {count} stages made", made=count - len(stages), count=count)
+        told = tr("{made} of {count} stages created", made=count - len(stages), count=count)
         return replace(made, title=profile.title, facts=", ".join((told, made.facts)), profile=profile, stages=stages)
 
     def card(self, key: str) -> RomCard | None:
@@ -210,7 +212,7 @@ def _card(sha256: str, rom: RegisteredRom) -> RomCard:
         title=rom.title.strip() or path.stem,
         facts=", ".join(part for part in parts if part),
         warnings=rom.warnings,
-        problem="" if is_regular(path) else tr("{path} is not there", path=path),
+        problem="" if is_regular(path) else tr("{path} does not exist", path=path),
     )
 
 
@@ -229,7 +231,7 @@ def _missing_card(profile: Profile) -> RomCard:
 
 def _bad_card(name: str, reason: str) -> RomCard:
     """Return the list entry of a damaged record `name` in roms.json, with `reason` as its problem."""
-    title = tr("Bad entry {name}", name=shown(name, 16))
+    title = tr("Unreadable entry {name}", name=shown(name, 16))
     return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
 
 
@@ -237,5 +239,5 @@ def _shipped(path: Path) -> RomCard:
     title = path.stem.replace("_", " ").title()
     size = path.stat().st_size >> 10
     return RomCard(
-        key=str(path), path=path, title=title, facts=tr("{size} KiB, comes with DMG Lab", size=size), shipped=True
+        key=str(path), path=path, title=title, facts=tr("{size} KiB, included in DMG Lab", size=size), shipped=True
     )

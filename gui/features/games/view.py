@@ -25,7 +25,7 @@ class GamesView(QWidget):
         self._controller, self._library = controller, controller.library
         self.list = QListWidget()
         self.list.setObjectName(names.GAME_LIST)
-        self.list.setAccessibleName(tr("Games, the latest first; Enter plays"))
+        self.list.setAccessibleName(tr("Games, last played first; Enter plays"))
         self.list.setViewMode(QListWidget.ViewMode.IconMode)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setMovement(QListWidget.Movement.Static)
@@ -115,5 +115,5 @@ class GamesView(QWidget):
         if stage is not None:
             begin, goal = stage.start, stage.goal
             self.stage.setText(
-                tr("Next stage: {title}. It begins: {start} Goal: {goal}", title=stage.title, start=begin, goal=goal)
+                tr("Next stage: {title}. Start: {start} Goal: {goal}", title=stage.title, start=begin, goal=goal)
             )

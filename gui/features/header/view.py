@@ -105,7 +105,7 @@ class RunHeader(QWidget):
         self._training, self._elapsed_s, self._watched = training, elapsed_s, watched
         self._situations, self._telemetry, self._session = situations, telemetry, session
         self.setObjectName("runHeader")
-        self.setAccessibleName(tr("The run on show"))
+        self.setAccessibleName(tr("The run shown"))
         self.setProperty("role", "titlebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(HEIGHT)

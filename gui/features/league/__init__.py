@@ -41,13 +41,13 @@ def feature(context: Context) -> Feature:
 
 def define_league(registry: ActionRegistry, league: LeagueController) -> None:
     add, told = registry.add, (league.changed,)
-    add("showLeague", tr("League"), league.show, tip=tr("Unlike players in one table"))
+    add("showLeague", tr("League"), league.show, tip=tr("Compare different players in one table"))
     add(
         "leagueStart",
         tr("Play the league"),
         league.toggle,
         short=lambda: tr("Stop") if league.is_busy else tr("Play"),
-        tip=tr("Every player plays the test starts; again: stop"),
+        tip=tr("All players play the held-out starts; press again to stop"),
         refusal=league.refusal,
         is_on=lambda: league.is_busy,
         follows=told,
@@ -65,7 +65,7 @@ def define_league(registry: ActionRegistry, league: LeagueController) -> None:
         tr("Play back the league's player"),
         league.replay,
         short=tr("Play back"),
-        tip=tr("Its first episode, in the Replay tab"),
+        tip=tr("Show its first episode in the Replay tab"),
         refusal=league.replay_refusal,
         follows=told,
     )

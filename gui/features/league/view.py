@@ -69,7 +69,7 @@ class LeagueView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
         told = empty_page(
-            tr("No league was played yet"),
+            tr("No league played yet"),
             tr(
                 "A league lets checkpoints, random play and recordings play the same start states of one task, and "
                 "ranks them. Name players below or press Add checkpoint, then press Play."
@@ -126,8 +126,8 @@ class LeagueView(QWidget):
         if controller.is_busy:
             return tr("Playing {task}...", task=controller.task)
         if controller.rows:
-            return tr("On the test starts of {task}", task=controller.task)
-        return tr("Every player plays the test starts of {task}", task=controller.next_task)
+            return tr("On the held-out starts of {task}", task=controller.task)
+        return tr("All players play the held-out starts of {task}", task=controller.next_task)
 
     def _fill(self, rows: list[dict[str, Any]]) -> None:
         self.table.blockSignals(True)

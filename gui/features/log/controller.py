@@ -61,9 +61,9 @@ class Journal(QObject):
         work = in_thread(write_report, self._bridge.home, run_id, path, lines)
         self._bridge.spawn(
             work,
-            title=tr("The report was not written"),
+            title=tr("The report was not saved"),
             then=lambda names: self._notices.tell(
-                tr("Bug report written"),
+                tr("Bug report saved"),
                 tr("{path}: {count} files, no ROM, no weights", path=path, count=len(names)),
                 "good",
                 tr("Open folder"),

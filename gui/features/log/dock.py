@@ -38,7 +38,7 @@ class LogDock(Dock):
         self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
         self.level = QComboBox()
         self.level.setObjectName("logLevel")
-        self.level.setAccessibleName(tr("Least level shown"))
+        self.level.setAccessibleName(tr("Lowest level shown"))
         self.level.addItems([tr(level) for level in LEVELS])
         self.level.currentIndexChanged.connect(self._rebuild)
         self.search = search_field("logFind", tr("Show only lines that contain this"), tr("Filter"))
@@ -93,7 +93,7 @@ class LogDock(Dock):
         """Show a page that says why there is no line, while there is none."""
         text = self.search.text()
         self._stack.setCurrentIndex(1 if self.view.document().isEmpty() else 0)
-        self._missing.setText(tr("No line has \u201c{text}\u201d", text=text) if text else tr("Nothing was logged yet"))
+        self._missing.setText(tr("No line contains “{text}”", text=text) if text else tr("Nothing logged yet"))
         hidden = len(self._buffer.lines)
         self._why.setText(tr("{count} lines are hidden by level and filter", count=hidden) if hidden else "")
         self._clear.setVisible(bool(text))

@@ -159,7 +159,7 @@ class PlayController(QObject):
 
     def refusal(self) -> str:
         """Return why a command to the player is impossible; empty when a game plays."""
-        return "" if self.is_active else tr("Nothing plays")
+        return "" if self.is_active else tr("No game is running")
 
     def solo_refusal(self) -> str:
         """Return why a command for a single game is impossible: none, or two side by side, play.
@@ -170,7 +170,7 @@ class PlayController(QObject):
 
     def takeover_refusal(self) -> str:
         """Return why the user cannot take the buttons from a policy; empty while one policy plays."""
-        return tr("You play already") if self.is_human else self.solo_refusal()
+        return tr("You are already playing") if self.is_human else self.solo_refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -398,7 +398,7 @@ class PlayController(QObject):
         try:
             task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
         except LabError as error:
-            self._bridge.problem.emit(tr("This recording cannot be played on"), str(error))
+            self._bridge.problem.emit(tr("This recording cannot be continued"), str(error))
             return
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
@@ -460,7 +460,7 @@ class PlayController(QObject):
     async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
         ack = await asked
         if not ack.ok:
-            raise LabError(ack.detail or tr("the player refused"))
+            raise LabError(ack.detail or tr("the player could not do it"))
         return ack
 
     def _begin(self, what: str) -> None:

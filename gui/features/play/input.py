@@ -120,8 +120,8 @@ class PlayInput(QObject):
         return True
 
     def _on_pad_found(self, name: str) -> None:
-        self._notices.withdraw(tr("Gamepad lost"))
-        self._notices.tell(tr("Gamepad"), tr("{name} plays too", name=name))
+        self._notices.withdraw(tr("Gamepad disconnected"))
+        self._notices.tell(tr("Gamepad"), tr("{name} connected", name=name))
 
     def _on_pad_lost(self, name: str) -> None:
         self._notices.withdraw(tr("Gamepad"))
@@ -130,7 +130,9 @@ class PlayInput(QObject):
         if not self._playing.paused:
             self._playing.toggle_pause()
         self._notices.tell(
-            tr("Gamepad lost"), tr("{name} is gone: its buttons are let go, the game pauses", name=name), "warn"
+            tr("Gamepad disconnected"),
+            tr("{name} was disconnected: its buttons are released, the game is paused", name=name),
+            "warn",
         )
 
     def _on_focus_lost(self) -> None:

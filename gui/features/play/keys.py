@@ -60,7 +60,7 @@ PLAY_ACTS = (
     PlayAct("b", "B", (_KEY.Key_X,), ("a", "x")),
     PlayAct("start", "START", (_KEY.Key_Return, _KEY.Key_Enter), ("start",)),
     PlayAct("select", "SELECT", (_KEY.Key_Backspace,), ("back",)),
-    PlayAct("pause", "Pause, go on", (_KEY.Key_Space,), ("guide",)),
+    PlayAct("pause", "Pause or resume", (_KEY.Key_Space,), ("guide",)),
     PlayAct("step", "One step while paused", (_KEY.Key_Period,)),
     PlayAct("faster", "Faster", (_KEY.Key_Plus, _KEY.Key_Equal)),
     PlayAct("slower", "Slower", (_KEY.Key_Minus,)),
@@ -227,7 +227,7 @@ class GameKeysPage(QWidget):
 
     def _pad_words(self) -> str:
         if self._gamepad.why_not:
-            return tr("No gamepad can be used: {why}", why=self._gamepad.why_not)
+            return tr("Gamepads cannot be used: {why}", why=self._gamepad.why_not)
         name = self._gamepad.name
         return tr("Gamepad: {name}", name=name) if name else tr("No gamepad is connected.")
 
@@ -243,7 +243,7 @@ class GameKeysPage(QWidget):
     def _wait(self) -> None:
         self._is_waiting = True
         self.change.setFocus()
-        self._tell(tr("Press the key or the gamepad button; Esc keeps what there is."))
+        self._tell(tr("Press the new key or gamepad button; Esc cancels."))
 
     def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
         if self._is_waiting and event.type() == QEvent.Type.FocusOut:
@@ -284,7 +284,7 @@ class GameKeysPage(QWidget):
 
     def _refuse(self, what: str, holder: str) -> None:
         words = tr(ACT_OF_NAME[holder].words)
-        self._tell(tr("{what} is already: {words}", what=what, words=words), "warn")
+        self._tell(tr("{what} is already used for: {words}", what=what, words=words), "warn")
 
     def _tell(self, text: str, role: str = "muted") -> None:
         set_role(self.told, "role", role)

@@ -28,7 +28,7 @@ class ButtonLane(QWidget):
         """Sign of each step, and whether it ended an episode."""
         self.setObjectName("buttonLane")
         self.setAccessibleName(tr("Buttons of the last episodes"))
-        self.setToolTip(tr("Buttons of the last episodes; a tick marks a goal"))
+        self.setToolTip(tr("Buttons of the last episodes; a mark shows a goal"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
 

@@ -241,7 +241,7 @@ class LiveView(QWidget):
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
         tasks = len(split_tasks(card.task))
-        one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
+        one_of = tr(" (one of its {count} tasks: choose on the left)", count=tasks)
         return tr(
             "{task}, success {rate}, {algo} after {count_text} steps",
             task=request.task + (one_of if tasks > 1 else ""),
@@ -272,13 +272,13 @@ class LiveView(QWidget):
         if not playing.is_active:
             if self._session.mode is Mode.HUMAN:
                 return tr("Press Human again, or Play > Play the game, to start")
-            return tr("Pick a checkpoint and press Deploy")
+            return tr("Select a checkpoint and press Deploy")
         if playing.state.rewinding:
             return tr("Rewinding")
         if playing.state.hung:
             return tr("The game has crashed: {why}. R rewinds", why=playing.state.hung)
         if playing.paused:
-            return tr("Paused: Space goes on, . steps")
+            return tr("Paused: Space resumes, . advances one step")
         human = self._session.mode is Mode.HUMAN
         if human and not self.screen_view.hasFocus():
             return tr("Click to play")

@@ -64,7 +64,7 @@ class PolicyBars(QWidget):
     def words(self) -> str:
         event = self.event_shown
         if event is None:
-            return tr("No policy thinks")
+            return tr("No policy is playing")
         likely = ", ".join(f"{name} {share:.0%}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False))
         value = tr("no value") if event.value is None else tr("value {value:+.3f}", value=event.value)
         return tr("Step {step}: {likely}; {value_words}", step=event.step, likely=likely, value_words=value)
@@ -141,7 +141,7 @@ class SidePanel(QWidget):
         self._task, self._return = "", 0.0
         self._found: TaskPictures | None = None
         self.setObjectName("playPanel")
-        self.setAccessibleName(tr("What the policy thinks"))
+        self.setAccessibleName(tr("Policy: actions and value"))
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 8, 16, 8)
         column.setSpacing(4)
@@ -149,7 +149,7 @@ class SidePanel(QWidget):
         head.addWidget(label(tr("Policy"), "title"))
         head.addStretch(1)
         self.who = label(tr("HUMAN"), "warn")
-        self.who.setAccessibleName(tr("You have the buttons"))
+        self.who.setAccessibleName(tr("You play"))
         self.who.hide()
         head.addWidget(self.who)
         column.addLayout(head)

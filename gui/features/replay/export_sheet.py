@@ -58,10 +58,10 @@ class ExportSheet(QDialog):
             self.format.removeItem(self.format.findData(".mp4"))
         self.place = QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif"))
         self.place.setObjectName("exportPlace")
-        self.place.setAccessibleName(tr("Place"))
+        self.place.setAccessibleName(tr("Folder"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
-        self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
+        self.scale = spin_box("exportScale", tr("Screen pixels per Game Boy pixel"), 1, 8, 3)
         self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
         self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
         # Counted from 1, as in the replay and the piano roll.
@@ -84,7 +84,7 @@ class ExportSheet(QDialog):
         form = QFormLayout()
         for text, field in (
             (tr("Format"), self.format),
-            (tr("Place"), row),
+            (tr("Folder"), row),
             (tr("Scale"), self.scale),
             (tr("Colours"), self.palette_box),
             (tr("From frame"), self.first),
@@ -101,7 +101,7 @@ class ExportSheet(QDialog):
         column = QVBoxLayout(self)
         column.addLayout(form)
         if self.format.findData(".mp4") < 0:
-            told = tr("No MP4 here: it needs ffmpeg, or the package imageio-ffmpeg")
+            told = tr("MP4 needs ffmpeg or the package imageio-ffmpeg: install one of them")
             column.addWidget(label(told, "muted"))
         column.addLayout(below)
 

@@ -79,8 +79,8 @@ class PianoRoll(QAbstractScrollArea):
         self.setAccessibleName(tr("Buttons of each frame"))
         self.setToolTip(
             tr(
-                "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
-                "Insert and Delete for frames; Shift selects, Ctrl+C and Ctrl+V copy buttons"
+                "Click or drag to press or release. Keys: U D L R A B, S for START, E for SELECT, Insert and Delete"
+                " for frames; Shift selects, Ctrl+C and Ctrl+V copy and paste buttons"
             )
         )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -69,8 +69,8 @@ class RunnersController(QObject):
         if self.installing is not None:
             return tr("{trainer} is being installed", trainer=self.installing.title)
         if any(run.runner == runner.id and not run.state.is_end for run in live):
-            return tr("{trainer} has a run under way", trainer=runner.title)
-        return "" if runner.removal(self._bridge.home) else tr("Nothing of it is installed here")
+            return tr("{trainer} has a running run; stop it first", trainer=runner.title)
+        return "" if runner.removal(self._bridge.home) else tr("This trainer is not installed")
 
     def remove(self) -> None:
         """Delete the selected trainer's Python environment; its runs and checkpoints stay."""

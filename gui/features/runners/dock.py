@@ -34,11 +34,7 @@ from trainer_core.wire.spec import NATIVE_ID
 
 SEVERAL_TASKS = "severalTasksButton"
 _TIP = Qt.ItemDataRole.ToolTipRole
-_HINTS = {
-    Mode.HUMAN: "You hold the buttons.",
-    Mode.HYBRID: "The agent plays; hold Tab to take the buttons.",
-    Mode.AGENT: "",
-}
+_HINTS = {Mode.HUMAN: "You play.", Mode.HYBRID: "The agent plays; hold Tab to take over.", Mode.AGENT: ""}
 
 
 class SeveralTasks(QToolButton):
@@ -58,7 +54,7 @@ class SeveralTasks(QToolButton):
         self.setObjectName(SEVERAL_TASKS)
         self.setText("+")
         self.setAccessibleName(tr("Several tasks for one run"))
-        self.setToolTip(tr("One policy learns several tasks side by side: tick them"))
+        self.setToolTip(tr("Tick several tasks: one policy learns them all"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         menu = QMenu(self)
@@ -99,7 +95,7 @@ class Missing(QWidget):
         row.addWidget(self.words, 1)
         self.bar = QProgressBar()
         self.bar.setObjectName("installProgress")
-        self.bar.setAccessibleName(tr("How far the installation is"))
+        self.bar.setAccessibleName(tr("Progress of the installation"))
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setFixedWidth(72)
@@ -115,12 +111,12 @@ class Missing(QWidget):
         self.bar.setValue(round(runners.progress * 1000))
         if under_way is not None:
             self.words.setText(tr("Installing {progress:.0%}", progress=runners.progress))
-            self.words.setToolTip(tr("{title}: it takes a few minutes", title=under_way.title))
+            self.words.setToolTip(tr("{title}: this takes a few minutes", title=under_way.title))
         elif lacks is not None:
             self.words.setText(tr("Not installed here"))
             self.words.setToolTip(
                 tr(
-                    "Install fetches it from the package index into {folder}: a few minutes, at most {value} GiB",
+                    "Install downloads it: a few minutes, at most {value} GiB, into {folder}",
                     folder=lacks.folder,
                     value=lacks.needed_bytes >> 30,
                 )
@@ -241,4 +237,4 @@ class AgentDock(Dock):
             row = self.tasks.findData(request.task)
             name = Path(request.task).name if self._playing.is_rom else request.task
             title = self.tasks.itemText(row) if row >= 0 else name
-            self.plays.setText(tr("Plays now: {task}", task=title))
+            self.plays.setText(tr("Now playing: {task}", task=title))

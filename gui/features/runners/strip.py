@@ -75,7 +75,7 @@ class Strip(QWidget):
         self._rules = [_upright() for _ in range(3)]
         self.summary = ElidedLabel("", "muted")
         self.summary.setObjectName("nextRun")
-        self.summary.setAccessibleName(tr("What the next run would be"))
+        self.summary.setAccessibleName(tr("Settings of the next run"))
         self.edit = button(tr("Edit set-up"), "editSetup", clicked=unfold)
         self.edit.setProperty("flat", True)
         self.operations = operation_switch(session, actions, "strip_")

@@ -45,7 +45,7 @@ def operation_switch(session: Session, actions: ActionRegistry, prefix: str = ""
             (Operation.TRAIN, tr("Train new"), prefix + names.TRAIN_NEW_BUTTON),
             (Operation.USE, tr("Use trained"), prefix + names.USE_TRAINED_BUTTON),
         ],
-        tr("Operation"),
+        tr("Train or play"),
     )
     made.picked.connect(lambda value: session.set_operation(Operation(value)))
     made.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)

@@ -54,20 +54,20 @@ class Comparison(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("comparison")
-        self.setWindowTitle(tr("Compare the configurations"))
+        self.setWindowTitle(tr("Compare configurations"))
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
-        same = tr("{count} runs were configured alike.", count=len(runs))
-        told = tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs)) if rows else same
+        same = tr("{count} runs have the same settings.", count=len(runs))
+        told = tr("{count2} runs differ in {count} settings.", count=len(rows), count2=len(runs)) if rows else same
         column.addWidget(label(told, "muted"))
-        self.table = _side_by_side(tr("Fields that differ"), runs, rows)
-        self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)
+        self.table = _side_by_side(tr("Settings that differ"), runs, rows)
+        self.outcomes = _side_by_side(tr("Outcome"), runs, outcomes)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
+        self.tabs.tabBar().setAccessibleName(tr("View of the comparison"))
         if rows:
-            self.tabs.addTab(self.table, tr("Fields"))
+            self.tabs.addTab(self.table, tr("Settings"))
         self.tabs.addTab(self.outcomes, tr("Outcome"))
         if rows:
             self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
@@ -111,7 +111,7 @@ class ParallelView(QWidget):
         self.hovered = -1
         """Index of the run whose line is under the pointer, -1 for none."""
         self.setObjectName("parallelView")
-        self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
+        self.setAccessibleName(tr("{count} runs with {value} varied settings", count=len(names), value=len(axes) - 1))
         self.setMouseTracking(True)
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)

@@ -34,7 +34,7 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Least milliseconds between two updates of an active run's row in the table."""
-NO_CHECKPOINT = "it has no checkpoint to go on from"
+NO_CHECKPOINT = "no checkpoint to resume from"
 MOST_FOUND = 8
 """Most runs that the palette finds."""
 MOST_OTHER = 60
@@ -87,7 +87,7 @@ class RunsController(QObject):
         if problem := service.registry.problem:
             self._notices.tell(
                 tr("The list of runs cannot be read"),
-                tr("{problem}: it is made of their folders", problem=shortened(problem)),
+                tr("{problem}. The list is rebuilt from the folders of the runs", problem=shortened(problem)),
                 "warn",
             )
         self._model.put_all(list(service.runs.values()))
@@ -194,7 +194,7 @@ class RunsController(QObject):
                 self._bridge.service.rename(run.run_id, name)
             self._notes.put(self._telemetry.focus, note)
         except (LabError, OSError) as error:
-            self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
+            self._bridge.problem.emit(tr("Name, tags and notes were not saved"), cause_of(error))
 
     def note(self) -> Note:
         """Return the user's note (tags, text) on the run in focus."""
@@ -224,7 +224,7 @@ class RunsController(QObject):
         records = [service.get(run.run_id) for run in runs]
         rows = [
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Best success"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
             (
                 tr("Best success, loops left by chance"),
                 [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
@@ -290,7 +290,7 @@ class RunsController(QObject):
         return run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
 
     def sweep_refusal(self) -> str:
-        return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
+        return self.refusal() or ("" if sweep_of(self.current) else tr("The run is not part of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
         """Return the runs on show, at most MOST_COMPARED, for the tables of a comparison."""
@@ -365,7 +365,7 @@ class RunsController(QObject):
         """Return why the run in focus has no log file to open; empty when it has one."""
         if refusal := self.refusal():
             return refusal
-        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
+        return "" if self._log_file().is_file() else tr("The trainer of this run wrote no log file")
 
     def show_log(self) -> None:
         """Show the log dock, where the last lines of a failed run are."""
@@ -382,18 +382,18 @@ class RunsController(QObject):
         if run is None:
             return self.refusal()
         if run.run_id in self._training.resuming:
-            return tr("It is being resumed")
+            return tr("The run is already being resumed")
         if not run.state.is_end:
-            return tr("It has not ended")
+            return tr("The run has not ended")
         if refusal := self._starts_anew(run):
             return refusal
-        return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
+        return "" if run.last_checkpoint else tr("The run has no checkpoint to resume from")
 
     def _starts_anew(self, run: RunRecord) -> str:
         """Return why the run's trainer cannot resume a run; empty when it can or it is unknown."""
         for runner in self._bridge.service.runners:
             if runner.id == run.runner and not runner.capabilities.exact_resume:
-                return tr("{title} cannot go on with a run: start a new one", title=runner.title)
+                return tr("{title} cannot resume a run: start a new one", title=runner.title)
         return ""
 
     def error_refusal(self) -> str:
@@ -405,9 +405,9 @@ class RunsController(QObject):
     def reuse_refusal(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or run.meta is None:
-            return self.refusal() or tr("Its log does not say how it was configured")
+            return self.refusal() or tr("Its log has no configuration")
         if run.meta.runner not in {runner.id for runner in self._bridge.service.runners}:
-            return tr("None of the trainers here made it")
+            return tr("No installed trainer can handle this run")
         return ""
 
     def waits(self) -> bool:
@@ -418,16 +418,16 @@ class RunsController(QObject):
         """Return why the run in focus cannot move up (-1) or down (1) in the queue; empty when it can."""
         place = self._model.places.get(self._telemetry.focus, 0)
         if not place:
-            return self.refusal() or tr("It does not wait")
+            return self.refusal() or tr("The run is not queued")
         if 1 <= place + by <= len(self._model.places):
             return ""
-        return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
+        return tr("The run is already first in the queue") if by < 0 else tr("The run is already last in the queue")
 
     def curves_refusal(self) -> str:
         """Return why the curves of the run in focus cannot be exported; empty when they can."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
-            return self.refusal() or tr("It has no curves yet")
+            return self.refusal() or tr("The run has no curves yet")
         return ""
 
     # -- following --------------------------------------------------------------------------
@@ -481,9 +481,9 @@ class RunsController(QObject):
                 else tr("No update before it ended")
             )
             if is_there
-            else tr("It is archived: restore it to see its curves")
+            else tr("The run is archived: restore it to see its curves")
             if is_archived(run)
-            else tr("Its folder is gone, and its curves with it"),
+            else tr("The run's folder was deleted, and its curves with it"),
         )
 
     def _tell_waits(self) -> None:
@@ -505,8 +505,8 @@ class RunsController(QObject):
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:
-            return tr("Waits for {label}", label=self._telemetry.label(before.run_id))
-        return tr("Waits in the queue")
+            return tr("Waiting for {label}", label=self._telemetry.label(before.run_id))
+        return tr("Waiting in the queue")
 
     def _on_queued(self, run_id: str) -> None:
         run = self._bridge.service.runs[run_id]
@@ -514,7 +514,7 @@ class RunsController(QObject):
             tr("{run} is queued", run=run.name),
             self.waiting_for(run),
             "info",
-            tr("Show it"),
+            tr("Show"),
             partial(self.show, run_id),
             subject=f"queued {run_id}",
         )

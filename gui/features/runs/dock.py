@@ -106,7 +106,7 @@ class RunsDock(Dock):
         """
         header = self.table.horizontalHeader()
         header.setMinimumSectionSize(28)
-        header.setToolTip(tr("A right click chooses columns"))
+        header.setToolTip(tr("Right-click to choose columns"))
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(lambda place: self.column_menu().exec(header.mapToGlobal(place)))
         name, is_falling = self._columns.sort
@@ -177,7 +177,7 @@ class RunsDock(Dock):
             no_room = is_wanted and self.table.isColumnHidden(place)
             toggle, is_on = self._columns.toggle_hidden, is_wanted and not no_room
             action = self._offer(menu, name, tr(name), is_on, toggle)
-            action.setToolTip(tr("The table is too narrow for it") if no_room else "")
+            action.setToolTip(tr("The table is too narrow for this column") if no_room else "")
             action.setEnabled(not no_room)
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
@@ -188,7 +188,7 @@ class RunsDock(Dock):
             self._offer(menu, name, name, name in fields, self._runs.toggle_field)
         rest = [name for name in configs.read(self._telemetry.focus) if name not in first and name.lower() not in own]
         if rest:
-            further = menu.addMenu(tr("Further fields"))
+            further = menu.addMenu(tr("More columns"))
             for name in rest:
                 self._offer(further, name, name, False, self._runs.toggle_field)
         return menu
@@ -203,7 +203,7 @@ class RunsDock(Dock):
     def _empty_page(self) -> QWidget:
         welcome = self._actions["welcome"]
         start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
-        page = empty_page(tr("No run yet"), tr("A demo takes a minute."), start)
+        page = empty_page(tr("No run yet"), tr("The demo takes a minute."), start)
         # The welcome page has that button; a second one beside it would only confuse.
         start.setVisible(welcome.isVisible())
         welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))

@@ -39,8 +39,8 @@ class SweepSheet(QDialog):
         column.addWidget(
             label(
                 tr(
-                    "Trains the run of the form once for each setting: values as 1e-3, 5e-4, "
-                    "or for random draws a range as 1e-4..1e-2 or log:1e-4..1e-2."
+                    "Trains the run in the form once for each value. Enter values such as 1e-3, 5e-4, or for random"
+                    " draws a range such as 1e-4..1e-2 or log:1e-4..1e-2."
                 ),
                 "muted",
                 wrap=True,
@@ -66,13 +66,13 @@ class SweepSheet(QDialog):
         for number, (name, said) in enumerate(self._draft.texts.rows):
             box, line = QComboBox(), QLineEdit(said)
             box.setObjectName(f"sweepField{number}")
-            box.setAccessibleName(tr("What varies, {number}", number=number + 1))
+            box.setAccessibleName(tr("Setting {number}", number=number + 1))
             for field, text in self._fields:
                 box.addItem(text, field)
             box.setCurrentIndex(max(0, box.findData(name)))
             line.setObjectName(f"sweepValues{number}")
-            line.setAccessibleName(tr("Its values, {number}", number=number + 1))
-            line.setPlaceholderText(tr("does not vary"))
+            line.setAccessibleName(tr("Values of setting {number}", number=number + 1))
+            line.setPlaceholderText(tr("not varied"))
             box.activated.connect(self._take)
             line.textEdited.connect(self._take)
             row = QHBoxLayout()
@@ -85,7 +85,7 @@ class SweepSheet(QDialog):
     def _rules(self) -> QFormLayout:
         texts = self._draft.texts
         self.search = _box("sweepSearch", tr("Settings"), SEARCHES, texts.search)
-        self.trials = spin_box("sweepTrials", tr("Draws"), 1, MAX_TRIALS, texts.trials)
+        self.trials = spin_box("sweepTrials", tr("Random draws"), 1, MAX_TRIALS, texts.trials)
         self.seeds = spin_box("sweepSeeds", tr("Seeds per setting"), 1, MAX_SEEDS, texts.seeds)
         self.rule = _box("sweepRule", tr("Stop early"), RULES, texts.rule)
         self.jobs = spin_box("sweepJobs", tr("Trials at the same time"), 1, MAX_JOBS, texts.jobs)

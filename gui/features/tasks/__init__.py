@@ -48,7 +48,7 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
         tr("Save start state"),
         draft.save_start,
         "F7",
-        tip=tr("Episodes of a new task begin where the game is now"),
+        tip=tr("Episodes of the new task start at this point of the game"),
         refusal=capture_refusal,
         follows=state,
     )
@@ -57,17 +57,17 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
         tr("Capture goal"),
         draft.capture_goal,
         "F8",
-        tip=tr("The picture on show becomes the goal of a new task"),
+        tip=tr("Make the current picture the goal of the new task"),
         refusal=capture_refusal,
         follows=state,
     )
     add(
         "makeTask",
-        tr("Make the task"),
+        tr("Create task"),
         draft.make,
         "Ctrl+M",
         refusal=draft.make_refusal,
-        tip=tr("Write it, then find out how hard it is"),
+        tip=tr("Create the task, then measure how hard it is"),
         follows=changed,
     )
     add(
@@ -81,9 +81,9 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
     )
     add(
         "newDraft",
-        tr("Begin another task"),
+        tr("Start another task"),
         lambda: draft.start_over(),
-        tip=tr("Forget the start states and the goal"),
-        refusal=lambda: tr("Nothing was captured yet") if draft.model.is_empty else "",
+        tip=tr("Discard the start states and the goal"),
+        refusal=lambda: tr("Nothing captured yet") if draft.model.is_empty else "",
         follows=changed,
     )

@@ -121,7 +121,7 @@ class TaskDock(Dock):
         self.distance.setObjectName("liveDistance")
         self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
         self.clear = button(
-            tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"), clicked=self._model.clear_mask
+            tr("Count all"), "clearMaskButton", tip=tr("Count every pixel again"), clicked=self._model.clear_mask
         )
         row.addWidget(self.distance, 1)
         row.addWidget(self.clear)
@@ -176,8 +176,8 @@ class TaskDock(Dock):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
             tr(
-                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
-                "actions in place of 7, which take longer to learn"
+                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 actions instead of "
+                "7, which take longer to learn"
             )
         )
         self.buttons.currentIndexChanged.connect(lambda _: setattr(self._model, "buttons", self.buttons.currentData()))
@@ -231,7 +231,7 @@ class TaskDock(Dock):
         model = self._model
         step = model.step
         count = len(model.starts)
-        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins"))
+        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Start state"))
         self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
@@ -279,18 +279,20 @@ class TaskDock(Dock):
     def _finding(self) -> str:
         model = self._model
         if model.goal is None and model.stage is not None:
-            return model.stage.goal if model.starts else tr("It begins: {start}", start=model.stage.start)
+            return model.stage.goal if model.starts else tr("Start: {start}", start=model.stage.start)
         if model.goal is None:
-            return tr("Play to what the agent should reach, then capture it. The game pauses.")
+            return tr("Play to the place that the agent should reach, then capture it. The game pauses.")
         if model.is_restless:
             return tr(
-                "This picture changes by itself ({moved:.4f} within a second): paint the region that stays",
+                "This picture changes by itself ({moved:.4f} within a second): paint the part that stays the same",
                 moved=model.moved,
             )
         if model.probe is None:
             return model.working or (tr("Save a start state too") if not model.starts else "")
         found = model.probe
-        way = tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
+        way = (
+            tr(", your demonstration takes {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
+        )
         return tr(
             "Threshold {value:g} suggested; {value2:.1%} of {value3} random players reached it in a minute{way}",
             value=found["tau"],
@@ -338,6 +340,10 @@ def audit_lines(model: DraftModel) -> list[str]:
     shortest = audit["shortest_demonstration"]
     return [
         tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
-        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no single button reaches it"),
-        tr("your way takes {shortest} steps", shortest=shortest) if shortest else tr("no demonstration was kept"),
+        tr("{best} alone reaches it in {rate:.0%}", best=best, rate=rate)
+        if rate
+        else tr("no single button reaches it"),
+        tr("your demonstration takes {shortest} steps", shortest=shortest)
+        if shortest
+        else tr("no demonstration saved"),
     ]

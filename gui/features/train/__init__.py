@@ -53,10 +53,10 @@ def feature(context: Context) -> Feature:
         choices=[
             Choice(
                 WORKER_AHEAD,
-                tr("Start a worker while the form is open"),
+                tr("Prepare training while the form is open"),
                 tr(
-                    "It loads torch and the kernels before you press Start, so that the first curve "
-                    "comes seconds earlier. It holds about 450 MB until the form is left."
+                    "The first curve then appears seconds earlier. This takes about 450 MB of memory until you "
+                    "leave the form."
                 ),
                 changed=ahead.on_setting,
             )
@@ -75,21 +75,21 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
 
     add(
         "keepRunning",
-        tr("Keep the next run after the app closes"),
+        tr("Keep the next run running after the app closes"),
         lambda: training.set_detach(not training.detach),
-        tip=tr("A process of its own trains it; it waits while the device is busy"),
+        tip=tr("The run has its own process and waits while the device is busy"),
         is_on=lambda: training.detach,
         follows=(training.plan_changed,),
     )
     add(
         "moreOptions",
-        tr("Show every option"),
+        tr("Show all settings"),
         session.toggle_more,
-        short=lambda: tr("Fewer options") if session.shows_more else tr("+ More"),
-        tip=tr("Trainer, several tasks, sweep, warm start and league, also where they make no sense yet"),
+        short=lambda: tr("Fewer settings") if session.shows_more else tr("+ More"),
+        tip=tr("Also show the settings for other trainers, several tasks, sweeps and the league"),
         follows=(session.more_changed,),
     )
-    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Turn to the form of a new run and check it"))
+    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Show the form of a new run and check it"))
     add(
         "start",
         tr("Start training"),
@@ -115,14 +115,14 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         training.save_checkpoint,
         "Ctrl+S",
         short=tr("Checkpoint"),
-        tip=tr("Write a checkpoint at the next update"),
+        tip=tr("Save a checkpoint at the next update"),
         refusal=training.checkpoint_refusal,
         is_there=lambda: training.capabilities.checkpoints,
         follows=state,
     )
     add(
         "stop",
-        lambda: tr("Force the training to stop now") if is_stopping() else tr("Stop training"),
+        lambda: tr("Force the run to stop now") if is_stopping() else tr("Stop training"),
         training.stop,
         "Ctrl+.",
         short=lambda: tr("Force now") if is_stopping() else tr("Stop"),
@@ -136,7 +136,7 @@ def define_welcome(registry: ActionRegistry, navigation: Navigation) -> None:
         "welcome",
         tr("Welcome"),
         navigation.show_welcome,
-        tip=tr("Where the demo is"),
+        tip=tr("Show the start page with the demo"),
         is_there=lambda: not (navigation.welcome and navigation.place is Place.LIVE),
         follows=(navigation.welcome_changed, navigation.place_changed),
     )

@@ -109,7 +109,7 @@ class ChecksView(QWidget):
         if checking:
             self.list.addItem(tr("Checking..."))
         elif not checks:
-            self.list.addItem(tr("They run when you press Train new, and before a start"))
+            self.list.addItem(tr("Checks run when you press Train new, and before every start"))
         self._fold()
         remedy, helping = self._remedy(), self._helping()
         self.fix.setVisible(remedy is not None or helping is not None)
@@ -159,5 +159,5 @@ class ChecksView(QWidget):
 def _tip(check: Check) -> str:
     """Return the full text of a check for its tooltip."""
     failure = failure_of_check(check)
-    code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
-    return "\n".join(part for part in (code, check.detail, check.fix) if part)
+    title = tr(failure.title) if failure is not None else ""
+    return "\n".join(part for part in (title, check.detail, check.fix) if part)

@@ -388,7 +388,7 @@ class TrainingController(QObject):
         """Text on the worker that was started in advance; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
-            return tr("A worker for the next run compiles the Game Boy, once")
+            return tr("Compiling the Game Boy for the next run, once")
         return tr("Ready: first point in about 2 s") if ahead.memory_bytes() else ""
 
     @property
@@ -410,14 +410,14 @@ class TrainingController(QObject):
 
     def pause_refusal(self) -> str:
         possible = self.state in (RunState.RUNNING, RunState.PAUSED)
-        return "" if possible else tr("Only a running training can be paused")
+        return "" if possible else tr("Only a running run can be paused")
 
     def stop_refusal(self) -> str:
-        return "" if self.state in _STOPPABLE else tr("Nothing is training")
+        return "" if self.state in _STOPPABLE else tr("No run is training")
 
     def checkpoint_refusal(self) -> str:
         possible = self.state is RunState.RUNNING
-        return "" if possible else tr("Only a running training can write a checkpoint")
+        return "" if possible else tr("Only a running run can save a checkpoint")
 
     def show(self, run_id: str) -> None:
         """Let the status badge and the buttons be about this run."""

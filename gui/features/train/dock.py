@@ -79,7 +79,7 @@ class TrainingDock(Dock):
                 (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
                 (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
             ],
-            tr("Operation"),
+            tr("Train or play"),
         )
         self.operations.picked.connect(lambda value: self._session.set_operation(Operation(value)))
         self.operations.button(Operation.TRAIN).clicked.connect(self._actions["trainNew"].trigger)

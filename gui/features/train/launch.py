@@ -43,7 +43,7 @@ class CommandLine(QFrame):
         self.line.setCursor(Qt.CursorShape.PointingHandCursor)
         self.line.installEventFilter(self)
         row.addWidget(self.line, 1)
-        self.fold = icon_button("down", tr("Command, on one line: show the exact process"), "exactCommand")
+        self.fold = icon_button("down", tr("Show the exact command"), "exactCommand")
         self.fold.setCheckable(True)
         self.fold.toggled.connect(self._on_fold)
         self._copy_button = icon_button("copy", tr("Copy the command"), clicked=self._copy)
@@ -71,7 +71,7 @@ class CommandLine(QFrame):
         """Return the check box for runs that continue after the end of the app, which changes the command."""
         self.detach = QCheckBox(tr("Keep running after the app closes"))
         self.detach.setObjectName(names.DETACH_CHECK)
-        self.detach.setToolTip(tr("A process of its own trains it; it waits while the device is busy"))
+        self.detach.setToolTip(tr("The run has its own process and waits while the device is busy"))
         self.detach.toggled.connect(self.detach_chosen)
         return self.detach
 

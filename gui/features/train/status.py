@@ -50,7 +50,7 @@ class RunStatus(QObject):
             saved = shown.checkpoints[-1]
             self.run = tr("Checkpoint saved at {steps:,} steps, {ago}", steps=saved.env_steps, ago=since(saved.time))
         missed = self._training.missed
-        self.speed = tr("{missed:,} records from the log", missed=missed) if missed else ""
+        self.speed = tr("{missed:,} records read from the log", missed=missed) if missed else ""
         self.age = ""
         if last is not None:
             age = time.time() - last.time

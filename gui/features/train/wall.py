@@ -41,7 +41,7 @@ class Console(QWidget):
         self.freeze = button(
             tr("Freeze"),
             "wallFreezeButton",
-            tip=tr("Keep this picture on the wall; the run goes on. A right click does it too"),
+            tip=tr("Freeze this picture on the wall while the run continues; right-click does the same"),
         )
         self.freeze.setCheckable(True)
         column = QVBoxLayout(self)
@@ -128,7 +128,11 @@ class EnvWall(QWidget):
         row.setSpacing(8)
         self.caption = label("", "caption")
         row.addWidget(self.caption)
-        self._keys = [label(tr("goals of episodes"), "caption"), DistanceKey(), label(tr("distance left"), "caption")]
+        self._keys = [
+            label(tr("goals of episodes"), "caption"),
+            DistanceKey(),
+            label(tr("distance to goal"), "caption"),
+        ]
         for each in self._keys:
             row.addWidget(each)
         row.addSpacing(8)
@@ -139,7 +143,7 @@ class EnvWall(QWidget):
         row.addWidget(self.count)
         self.sort = QComboBox()
         self.sort.setObjectName("wallSort")
-        self.sort.setAccessibleName(tr("How the wall is sorted"))
+        self.sort.setAccessibleName(tr("Order of the wall"))
         texts = (tr("Sort: by number"), tr("Sort: by success"), tr("Sort: by distance"))
         for by, text in zip(SORTS, texts, strict=True):
             self.sort.addItem(text, by)
@@ -350,7 +354,7 @@ class EnvWall(QWidget):
         if state in (RunState.PREFLIGHT, RunState.STARTING):
             return tr("The run is starting")
         if state is RunState.QUEUED:
-            return tr("The run waits in the queue")
+            return tr("The run is waiting in the queue")
         return tr("This run has ended") if state.is_end else ""
 
     def _hint(self) -> str:

@@ -191,7 +191,9 @@ class Welcome(QWidget):
         self.preset.setText(training.demo_words)
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
-        self.where.setText(tr("It writes only into {folder} and stops a minute after its first update.", folder=folder))
+        self.where.setText(
+            tr("The demo saves only into {folder} and stops a minute after its first update.", folder=folder)
+        )
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end
@@ -248,7 +250,7 @@ class Demo(QObject):
             return
         if run.best_success_rate >= DEMO.fields["target_success"]:
             self._notices.tell(
-                tr("It learned"),
+                tr("The agent has learned it"),
                 tr("{best_success_rate:.0%} success", best_success_rate=run.best_success_rate),
                 "good",
                 tr("Deploy"),
@@ -257,7 +259,7 @@ class Demo(QObject):
             )
         else:
             self._notices.tell(
-                tr("Not yet"),
+                tr("Not yet learned"),
                 tr(
                     "{best_success_rate:.0%} success after {demo_s:g} s of training",
                     best_success_rate=run.best_success_rate,
