@@ -87,7 +87,7 @@ HEAVY = {
     "PySide6": """
         gui/__main__.py: gui.app
         gui/shell/qt_check.py: PySide6
-        scripts/endurance/soak.py: PySide6.QtTest gui.app gui.features.checkpoints.controller
+        scripts/endurance/soak.py: gui.app gui.features.checkpoints.controller
             gui.features.play.controller gui.features.train.controller gui.state.checkpoints gui.state.session
             tests.gui.conftest
         """,

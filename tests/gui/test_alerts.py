@@ -13,7 +13,7 @@ from gui.shell import notices as desktop
 from gui.state.notices import Notices
 from gui.state.run_history import AlertWatch
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import replaced, until
+from tests.gui.conftest import QtBot, replaced
 from tests.support.made_records import eval_record, update_record
 
 
@@ -59,7 +59,7 @@ def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
 
 
 def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, tool = tmp_path / "said", tmp_path / "bin" / "notify-send"
     tool.parent.mkdir()
@@ -77,7 +77,7 @@ def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
     tell("Seen in the window", is_news=True)
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
     tell("Training finished", "-n is no option", "good", is_news=True)
-    until(lambda: said.exists() and said.read_text().endswith(".\n"))
+    qtbot.waitUntil(lambda: said.exists() and said.read_text().endswith(".\n"))
     words = said.read_text().splitlines()
     assert words[-4:] == ["--", "Training finished", "-n is no option", "."]
     assert words.count(".") == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDockWidget
 
 from gui.app import App
@@ -26,7 +25,7 @@ from gui.kit.containers import Dock
 from gui.kit.settings import Settings
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, replaced, until
+from tests.gui.conftest import QtBot, find, replaced
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
 from trainer_core.wire.run_record import RunState
@@ -69,11 +68,11 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     assert table.rowCount() == 2
 
 
-def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
+def test_what_is_on_show_is_undone_and_done_again(qtbot: QtBot, app: App) -> None:
     history, telemetry = app[ViewHistory], app[TelemetryModel]
     app.actions["dock.checkpointsDock"].trigger()
-    until(lambda: app[CheckpointsDock].isVisible())
-    QTest.qWait(1)
+    qtbot.waitUntil(lambda: app[CheckpointsDock].isVisible())
+    qtbot.wait(1)
     history.settle()
     history.forget_difference()
     assert not app.actions["undoView"].isEnabled() or history.undo_refusal() == ""
@@ -83,9 +82,9 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     app[PlotChoices].toggle_log("reward_mean")
     history.settle()
     app[CheckpointsDock].hide()
-    until(lambda: len(history._past) == begun + 3)
+    qtbot.waitUntil(lambda: len(history._past) == begun + 3)
     app.actions["undoView"].trigger()
-    until(lambda: app[CheckpointsDock].isVisible())
+    qtbot.waitUntil(lambda: app[CheckpointsDock].isVisible())
     assert app[PlotChoices].is_log("reward_mean")
     app.actions["undoView"].trigger()
     assert not app[PlotChoices].is_log("reward_mean")
@@ -95,7 +94,7 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     assert find(app, "xAxisBox").currentData() == "env_steps"
     for _ in range(3):
         app.actions["redoView"].trigger()
-    until(lambda: not app[CheckpointsDock].isVisible())
+    qtbot.waitUntil(lambda: not app[CheckpointsDock].isVisible())
     assert telemetry.x_axis == "update"
     assert app[PlotChoices].is_log("reward_mean")
     assert not app.actions["redoView"].isEnabled()
@@ -115,7 +114,7 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     assert rows(table, "Steps") == ["1,000"]
 
 
-def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:
+def test_a_view_is_saved_under_a_name_and_brought_back(qtbot: QtBot, make_app, app: App) -> None:
     telemetry, plots = app[TelemetryModel], app[PlotChoices]
     for name in ("r-1", "r-2"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
@@ -130,7 +129,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     app.actions["savedViews"].trigger()
     assert not find(app, "saveViewButton").isEnabled()
     assert not find(app, "openViewButton").isEnabled()
-    QTest.keyClicks(find(app, "viewName"), "  the good ones \r")
+    qtbot.keyClicks(find(app, "viewName"), "  the good ones \r")
     find(app, "viewsDialog").reject()
     app[RunsController].show("r-2")
     telemetry.set_pinned([])
@@ -198,22 +197,22 @@ def heights(app: App) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("keys", ["agent " * 2, "training " * 2, "runs agent " * 2, "telemetry checkpoints " * 2])
-def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
+def test_docks_that_went_come_back_in_their_sizes(qtbot: QtBot, app: App, keys: str) -> None:
     app.window.resize(1440, 900)
     for name in ("agent", "telemetry", "runs"):
         app.actions[f"dock.{name}Dock"].trigger()
     app.actions["dock.checkpointsDock"].trigger()
-    QTest.qWait(200)
+    qtbot.wait(200)
     app.window.resizeDocks([app[AgentDock], app[RunsDock]], [230, 240], Qt.Orientation.Vertical)
-    QTest.qWait(50)
+    qtbot.wait(50)
     before = heights(app)
     for name in keys.split():
         app.window.findChild(QDockWidget, f"{name}Dock").toggleViewAction().trigger()
-        QTest.qWait(20)
-    until(lambda: heights(app) == before)
+        qtbot.wait(20)
+    qtbot.waitUntil(lambda: heights(app) == before)
 
 
-def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:
+def test_a_dock_that_floats_is_raised_once_its_window_is_there(qtbot: QtBot, make_app, monkeypatch) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
     first[LogDock].show()
@@ -222,5 +221,5 @@ def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeyp
     raised = []
     monkeypatch.setattr(Dock, "raise_", lambda dock: raised.append(dock.objectName()))
     again = make_app()
-    until(lambda: "logDock" in raised)
+    qtbot.waitUntil(lambda: "logDock" in raised)
     assert again[LogDock].isFloating()

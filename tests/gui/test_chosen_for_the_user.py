@@ -15,7 +15,7 @@ from gui.kit import object_names as names
 from gui.kit.settings import Settings
 from gui.state.checkpoints import CheckpointList
 from gui.state.session import Operation, Session
-from tests.gui.conftest import click, find, replaced, set_up, until
+from tests.gui.conftest import QtBot, click, find, replaced
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.runners.catalog import registered_runners
@@ -33,7 +33,7 @@ def put_nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_form_begins_with_the_preset_that_fits_the_gpu(
-    app: App, make_app, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, make_app, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training, box = app[TrainingController], find(app, names.PRESET_BOX, QComboBox)
     assert box.currentText() == "Laptop"
@@ -42,7 +42,7 @@ def test_the_form_begins_with_the_preset_that_fits_the_gpu(
     click(app, names.CONSENT_CHECK)
     put_nvidia_smi(tmp_path, "echo '0, GPU-1, NVIDIA H200, 143771'", monkeypatch)
     training.hardware.look()
-    until(lambda: box.currentText() == "Big GPU")
+    qtbot.waitUntil(lambda: box.currentText() == "Big GPU")
     assert find(app, "fittingPreset").text() == "NVIDIA H200, 140 GiB: 8,192 Game Boys"
     device = find(app, "field_device", QComboBox)
     assert (device.currentText(), training.draft.config.device) == ("H200, 140 GiB", "cuda:0")
@@ -60,16 +60,16 @@ def test_the_form_begins_with_the_preset_that_fits_the_gpu(
 
 
 def test_a_torch_for_cpus_and_a_small_gpu_begin_as_without_one(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hardware, words = app[TrainingController].hardware, find(app, "fittingPreset")
     put_nvidia_smi(tmp_path, "echo '0, GPU-1, NVIDIA MX150, 2048'", monkeypatch)
     hardware.look()
-    until(lambda: "small GPU NVIDIA MX150, 2.0 GiB: 32 Game Boys" in words.text())
+    qtbot.waitUntil(lambda: "small GPU NVIDIA MX150, 2.0 GiB: 32 Game Boys" in words.text())
     put_nvidia_smi(tmp_path, "echo '0, GPU-1, NVIDIA H200, 143771'", monkeypatch)
     monkeypatch.setattr("gui.features.train.hardware.torch_has_cuda", lambda: False)
     hardware.look()
-    until(lambda: "PyTorch here cannot use NVIDIA H200" in words.text())
+    qtbot.waitUntil(lambda: "PyTorch here cannot use NVIDIA H200" in words.text())
     assert app[TrainingController].draft.config.device == "cpu"
 
 
@@ -86,7 +86,7 @@ def test_each_trainer_keeps_its_own_train_new_or_use_trained(app: App) -> None:
     assert find(app, names.USE_TRAINED_BUTTON).isChecked()
 
 
-def test_what_makes_no_sense_yet_comes_with_its_time_or_with_more(app: App, tmp_path: Path) -> None:
+def test_what_makes_no_sense_yet_comes_with_its_time_or_with_more(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     training, dock = app[TrainingController], app[TrainingDock]
     trainer, sweep = find(app, names.AGENT_CATALOG), find(app, "newSweepButton")
 
@@ -105,7 +105,7 @@ def test_what_makes_no_sense_yet_comes_with_its_time_or_with_more(app: App, tmp_
     run, _ = import_checkpoint(make_checkpoint(tmp_path / "mail"), app.bridge.home)
     app.bridge.service.runs[run.run_id] = run
     app[CheckpointsController].look_at(run.run_id)
-    until(lambda: app[CheckpointList].rowCount())
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount())
     assert shown() == [False, True, True]
     training.draft.set_text("warm_start", "/somewhere")
     app[CheckpointList].cards.clear()

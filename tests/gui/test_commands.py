@@ -9,7 +9,6 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QTextDocument
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QListWidget, QMenu, QPushButton
 
 from gui.app import App
@@ -26,7 +25,7 @@ from gui.shell.menus import MENUS, command_ids
 from gui.state.checkpoints import CheckpointList
 from gui.state.context import RECENT
 from gui.state.failures import CATALOGUE
-from tests.gui.conftest import click, find, set_up, there, until
+from tests.gui.conftest import QtBot, click, find, there
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.lab.paths import DOCS
@@ -97,16 +96,16 @@ def test_menu_entry_and_button_run_the_one_verb(app: App) -> None:
         calls.clear()
 
 
-def test_every_shortcut_runs_its_verb(app: App) -> None:
+def test_every_shortcut_runs_its_verb(qtbot: QtBot, app: App) -> None:
     calls: list[str] = []
     with_keys = {k: c for k, c in commands(app).items() if not c.shortcut().isEmpty()}
     for action_id, command in with_keys.items():
         command.run = lambda action_id=action_id: calls.append(action_id)
         always_possible(command)
     app.window.activateWindow()
-    until(lambda: QApplication.activeWindow() is app.window)
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is app.window)
     for command in with_keys.values():
-        QTest.keySequence(app.window, command.shortcut())
+        qtbot.keySequence(app.window, command.shortcut())
     assert calls == list(with_keys)
     assert len(calls) > 15
 
@@ -135,7 +134,7 @@ def test_what_is_impossible_says_why(app: App) -> None:
     assert_they_agree(app)
 
 
-def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
+def test_commands_follow_a_run_from_start_to_stop(qtbot: QtBot, app: App) -> None:
     training = app[TrainingController]
 
     def enabled() -> set[str]:
@@ -147,45 +146,45 @@ def test_commands_follow_a_run_from_start_to_stop(app: App) -> None:
     click(app, names.CONSENT_CHECK)
     assert enabled() == {"start"}
     app.actions["start"].trigger()
-    until(lambda: training.state is RunState.RUNNING)
+    qtbot.waitUntil(lambda: training.state is RunState.RUNNING)
     assert {"pause", "checkpoint", "stop"} <= enabled()
     app.actions["pause"].trigger()
-    until(lambda: training.state is RunState.PAUSED)
+    qtbot.waitUntil(lambda: training.state is RunState.PAUSED)
     assert {"pause", "stop"} <= enabled()
     assert "checkpoint" not in enabled()
-    until(lambda: find(app, names.PAUSE_TRAINING_BUTTON).accessibleName() == "Resume")
+    qtbot.waitUntil(lambda: find(app, names.PAUSE_TRAINING_BUTTON).accessibleName() == "Resume")
     assert app.actions["pause"].text() == "Resume training"
     assert_they_agree(app)
     app.actions["stop"].trigger()
-    until(lambda: training.state is RunState.STOPPED)
-    until(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: training.state is RunState.STOPPED)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
     assert "resumeRun" in enabled()
     assert not {"pause", "checkpoint", "stop"} & enabled()
     assert_they_agree(app)
 
 
-def test_commands_follow_the_player(app: App) -> None:
+def test_commands_follow_the_player(qtbot: QtBot, app: App) -> None:
     assert not app.actions["record"].isEnabled()
     app.actions["playGame"].trigger()
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
     assert all(app.actions[name].isEnabled() for name in ("record", "playPause", "endPlayer"))
     app.actions["record"].trigger()
-    until(lambda: app[PlayController].recording)
+    qtbot.waitUntil(lambda: app[PlayController].recording)
     button = find(app, names.RECORD_BUTTON, QPushButton)
     assert (button.isChecked(), button.text()) == (True, "Stop")
     assert not app.actions["captureGoal"].isEnabled()
     assert "built in" in find(app, names.CAPTURE_GOAL_BUTTON).toolTip()
     assert_they_agree(app)
     app.actions["endPlayer"].trigger()
-    until(lambda: not app[PlayController].is_active)
-    until(lambda: not app.actions["record"].isEnabled())
+    qtbot.waitUntil(lambda: not app[PlayController].is_active)
+    qtbot.waitUntil(lambda: not app.actions["record"].isEnabled())
     assert_they_agree(app)
 
 
-def test_commands_follow_the_selected_checkpoint(app: App, tmp_path: Path) -> None:
+def test_commands_follow_the_selected_checkpoint(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app.actions["deploy"].isEnabled())
-    QTest.mouseClick(find(app, names.WARM_START_BUTTON), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: app.actions["deploy"].isEnabled())
+    qtbot.mouseClick(find(app, names.WARM_START_BUTTON), Qt.MouseButton.LeftButton)
     assert app[TrainingController].draft.config.warm_start
     assert_they_agree(app)
 
@@ -237,7 +236,7 @@ def test_games_that_were_played_are_played_again_from_the_menu(app: App, tmp_pat
     assert library.card(cards[0].key) is not None, "the game stays in the list"
 
 
-def test_the_manual_has_pages_pictures_links_and_a_search(app: App) -> None:
+def test_the_manual_has_pages_pictures_links_and_a_search(qtbot: QtBot, app: App) -> None:
     app.actions["manual"].trigger()
     text, contents = find(app, "manualText", Pages), find(app, "manualContents", QListWidget)
     assert text.toPlainText().startswith("Start")
@@ -254,14 +253,14 @@ def test_the_manual_has_pages_pictures_links_and_a_search(app: App) -> None:
     assert picture.deviceIndependentSize().width() == PICTURE_WIDTH
     click(app, "manualBack")
     assert text.toPlainText().startswith("Start")
-    QTest.keyClicks(find(app, "manualSearch"), "held-out")
+    qtbot.keyClicks(find(app, "manualSearch"), "held-out")
     assert find(app, "manualFound", QLabel).text().endswith(" pages")
     for _ in range(2):
-        QTest.keyClick(find(app, "manualSearch"), Qt.Key.Key_Return)
+        qtbot.keyClick(find(app, "manualSearch"), Qt.Key.Key_Return)
     assert text.textCursor().selectedText().lower() == "held-out"
     assert there(contents.currentItem()).text().startswith("Other trainers")
-    QTest.keyClicks(find(app, "manualSearch"), "zzz")
-    assert find(app, "manualFound", QLabel).text() == "No match"
+    qtbot.keyClicks(find(app, "manualSearch"), "zzz")
+    assert find(app, "manualFound", QLabel).text() == "Nothing found"
     find(app, "manual").close()
 
 

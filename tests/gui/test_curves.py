@@ -11,7 +11,6 @@ import pytest
 from PySide6.QtCore import QByteArray, QEvent, QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App
@@ -32,7 +31,7 @@ from gui.state.appearance import Appearance
 from gui.state.run_history import RunTelemetry
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, grow, replaced, show_dock, until
+from tests.gui.conftest import QtBot, foreign_record, grow, replaced, show_dock
 from tests.support.made_records import update_record
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import records
@@ -66,13 +65,13 @@ def view(app: App):
     return app[CurvesView]
 
 
-def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:
+def test_outliers_may_lie_outside_and_plots_are_found_by_name(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     model.set_smoothing(0.0)
     for seq in range(200):
         model.take("r", foreign_record(seq, loss=1e6 if seq == 3 else seq / 100, fun=1.0))
     model.set_focus("r")
-    until(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
+    qtbot.waitUntil(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
     card = view.board.cards["loss"]
     card.redraw()
     assert card.canvas.shown.y_range[1] >= 1e6
@@ -81,14 +80,14 @@ def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) ->
     card.redraw()
     assert 2.0 < card.canvas.shown.y_range[1] < 4.0
     view.search.setText("LOS")
-    until(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
+    qtbot.waitUntil(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
     view.search.setText("nothing of the kind")
-    until(lambda: view._empty.isVisible())
+    qtbot.waitUntil(lambda: view._empty.isVisible())
     view.search.clear()
-    until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
+    qtbot.waitUntil(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
 
 
-def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:
+def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(qtbot: QtBot, app: App, view) -> None:
     model, choices = app[TelemetryModel], app[PlotChoices]
     long = "losses/" + "a name that no header has room for " * 3
     told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
@@ -100,7 +99,7 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app
         shown = {name: part for name, part in view._sections.items() if part.isVisible()}
         return {name: [card.spec.metric for card in part.cards] for name, part in shown.items()}
 
-    until(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
+    qtbot.waitUntil(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
     assert view._column.itemAt(0).widget() is view._sections["pinned"], "it stands above all"
     charts, losses = (view._sections[name] for name in ("charts/", "losses/"))
     assert view._column.indexOf(charts) < view._column.indexOf(losses), "by their names"
@@ -108,21 +107,21 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app
     assert right < view.width(), "a long title does not push plots out of sight"
     choices.speak_of("losses/b")
     app.actions["plotPin"].trigger()
-    until(lambda: titles().get("pinned") == ["losses/b"])
+    qtbot.waitUntil(lambda: titles().get("pinned") == ["losses/b"])
     assert view.board.cards["losses/b"].isVisible()
     assert "losses/b" not in titles()["losses/"]
     view._sections["losses/"].toggle.click()
-    until(lambda: titles()["losses/"] == [])
+    qtbot.waitUntil(lambda: titles()["losses/"] == [])
     assert view._sections["losses/"].toggle.isVisible()
     assert app[PlotChoices].state()[4:6] == (("losses/b",), ("losses/",)), "both are kept"
     view._sections["losses/"].toggle.click()
     view.search.setText("^charts|s/[ac]$ -nothing")
-    until(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
+    qtbot.waitUntil(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
     assert "pinned" not in titles()
     view.search.setText("loss*b")
-    until(lambda: titles() == {"pinned": ["losses/b"]})
+    qtbot.waitUntil(lambda: titles() == {"pinned": ["losses/b"]})
     choices.reset()
-    until(lambda: titles() == {"losses/": ["losses/b"]})
+    qtbot.waitUntil(lambda: titles() == {"losses/": ["losses/b"]})
 
 
 def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_path: Path) -> None:
@@ -136,13 +135,13 @@ def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_pa
     assert choices.is_hidden("reward_mean")
 
 
-def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) -> None:
+def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(qtbot: QtBot, app: App) -> None:
     model = app[TelemetryModel]
     model.take("r", foreign_record(0, **{f"m/{place}": 1.0 for place in range(200)}))
     begun = time.process_time()
     model.set_focus("r")
     assert time.process_time() - begun < 0.1
-    until(lambda: len(app[TelemetryDock]._further) == 200)
+    qtbot.waitUntil(lambda: len(app[TelemetryDock]._further) == 200)
 
 
 def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
@@ -230,7 +229,7 @@ def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:
     assert sum(map(len, card._lines.by_run)) == 250
 
 
-def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(app: App, view) -> None:
+def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app: App, view) -> None:
     model, choices = app[TelemetryModel], app[PlotChoices]
     rich(model, 2, 50)
     model.set_focus("run-000")
@@ -250,7 +249,7 @@ def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(app: App, view) ->
     model.set_pinned(["run-001"])
     card.redraw()
     assert {curve.key[1] for curve in card.canvas.shown.curves} == {"dist_p50"}, "colours are those of runs"
-    until(lambda: "dist_p50" in view.board.cards)
+    qtbot.waitUntil(lambda: "dist_p50" in view.board.cards)
     view.board.cards["dist_p50"].line_chosen.emit("dist_p10")
     assert choices.line("dist_p50") == "dist_p10"
 
@@ -268,13 +267,13 @@ def test_a_line_is_one_and_a_half_pixels_at_any_scale(qapp, ratio: float) -> Non
     assert sum(column) == pytest.approx(1.5 * ratio * slope, rel=0.2)
 
 
-def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:
+def test_a_theme_changes_plots_that_are_on_show(qtbot: QtBot, app: App, view) -> None:
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
-    until(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
+    qtbot.waitUntil(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
     card = view.cards_in_front()[0]
     app[Appearance].set_theme("light")
-    until(lambda: not card.is_stale())
+    qtbot.waitUntil(lambda: not card.is_stale())
     light = card.grab().toImage()
     colors = {light.pixelColor(x, y).name() for x in range(0, light.width()) for y in range(30, light.height())}
     assert theme.LIGHT.curves[0] in colors
@@ -383,66 +382,66 @@ def shown(view) -> list[str]:
     return [card.spec.metric for card in view.cards_in_front()]
 
 
-def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:
+def test_plots_are_hidden_moved_added_and_kept(qtbot: QtBot, app: App, view) -> None:
     grow(app[TelemetryModel], "a", 5)
     app[TelemetryModel].set_focus("a")
-    until(lambda: len(shown(view)) > 10)
+    qtbot.waitUntil(lambda: len(shown(view)) > 10)
     assert shown(view)[:2] == ["reward_mean", "success_rate"]
     view.board.cards["success_rate"].dropped.emit("entropy_mean")
-    until(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
+    qtbot.waitUntil(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
     app[PlotChoices].speak_of("reward_mean")
     app.actions["plotHide"].trigger()
-    until(lambda: shown(view)[0] == "entropy_mean")
+    qtbot.waitUntil(lambda: shown(view)[0] == "entropy_mean")
     for name in ("vf_clipfrac", "reward_mean"):
         view.add.activated.emit(view.add.findText(name))
-    until(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
+    qtbot.waitUntil(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
     app[Settings].save()
     again = Settings(app.bridge.home)
     assert '"vf_clipfrac"' in again.text("curves/added")
     app.actions["resetPlots"].trigger()
-    until(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])
+    qtbot.waitUntil(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])
     assert "vf_clipfrac" not in shown(view)
 
 
-def test_a_title_that_is_double_clicked_fills_the_page_and_leaves_it(app: App, view) -> None:
-    show_dock(app, names.TELEMETRY_DOCK)
+def test_a_title_that_is_double_clicked_fills_the_page_and_leaves_it(qtbot: QtBot, app: App, view) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock].cards["success_rate"]
-    until(lambda: dock.redraws)
+    qtbot.waitUntil(lambda: dock.redraws)
     app[Navigation].show(Place.LIVE)
-    QTest.mouseDClick(dock, Qt.MouseButton.LeftButton, pos=QPoint(200, 8))
+    qtbot.mouseDClick(dock, Qt.MouseButton.LeftButton, pos=QPoint(200, 8))
     assert app.window.center.currentWidget() is view
-    until(lambda: view.large is not None and view.large.redraws)
+    qtbot.waitUntil(lambda: view.large is not None and view.large.redraws)
     assert view.large.height() > 200
     app.actions["plotLog"].trigger()
-    until(lambda: view.large.canvas.shown.log_y)
+    qtbot.waitUntil(lambda: view.large.canvas.shown.log_y)
     assert view.large.canvas.shown.y_range[0] > 0
-    QTest.mouseDClick(view.large, Qt.MouseButton.LeftButton, pos=QPoint(300, 8))
+    qtbot.mouseDClick(view.large, Qt.MouseButton.LeftButton, pos=QPoint(300, 8))
     assert view.large is None
-    until(lambda: len(shown(view)) > 10)
+    qtbot.waitUntil(lambda: len(shown(view)) > 10)
 
 
-def test_plots_are_reached_and_moved_by_keys(app: App, view) -> None:
+def test_plots_are_reached_and_moved_by_keys(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     for name in ("a", "b"):
         grow(model, name, 60)
     model.take("b", replaced(update_record("b", 60, 61, 1.0), reward_mean=9.0))
     model.set_focus("a")
     model.set_pinned(["b"])
-    until(lambda: len(shown(view)) > 6 and view.cards_in_front()[0].redraws)
+    qtbot.waitUntil(lambda: len(shown(view)) > 6 and view.cards_in_front()[0].redraws)
     app[ViewHistory].settle()
     assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
     card, other = view.cards_in_front()[:2]
     app.window.activateWindow()
     card.setFocus()
-    until(card.hasFocus)
+    qtbot.waitUntil(card.hasFocus)
     assert app[PlotChoices].current == card.spec.metric
     assert app.actions["plotHide"].isEnabled()
     assert card.focusPolicy() & other.focusPolicy() & Qt.FocusPolicy.TabFocus
 
     def press(key: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-        QTest.keyClick(card, key, held)
+        qtbot.keyClick(card, key, held)
 
     shift, ctrl = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
     press(Qt.Key.Key_Plus)
@@ -452,18 +451,18 @@ def test_plots_are_reached_and_moved_by_keys(app: App, view) -> None:
     assert (model.x_range or (0.0, 0.0))[0] > low
     press(Qt.Key.Key_Up, shift)
     assert set(model.y_ranges) == {card.spec.metric}
-    until(lambda: not card.is_stale())
+    qtbot.waitUntil(lambda: not card.is_stale())
     assert card.canvas.view.viewRange()[1] == pytest.approx(model.y_ranges[card.spec.metric])
     app.actions["undoView"].trigger()
     assert model.x_range is None, "one rest is one step back"
     assert model.y_ranges == {}
-    until(lambda: not card.is_stale())
+    qtbot.waitUntil(lambda: not card.is_stale())
     press(Qt.Key.Key_A)
     assert set(model.y_ranges) == {card.spec.metric}, "the axis keeps its range"
     press(Qt.Key.Key_Home)
     assert model.y_ranges == {}
     press(Qt.Key.Key_L, shift)
-    until(lambda: card.canvas.shown.log_x)
+    qtbot.waitUntil(lambda: card.canvas.shown.log_x)
     press(Qt.Key.Key_Up)
     assert model.highlight == "a", "the line that ends lowest"
     press(Qt.Key.Key_Up)
@@ -476,37 +475,37 @@ def test_plots_are_reached_and_moved_by_keys(app: App, view) -> None:
     press(Qt.Key.Key_F)
     assert view.large is not None
     assert (view.large.spec, view.large.hasFocus()) == (card.spec, True)
-    QTest.keyClick(view.large, Qt.Key.Key_Escape)
+    qtbot.keyClick(view.large, Qt.Key.Key_Escape)
     assert view.large is None
     assert card.hasFocus()
 
 
-def test_the_mouse_zooms_a_box_moves_and_fits_and_the_wheel_zooms_an_axis(app: App, view) -> None:
+def test_the_mouse_zooms_a_box_moves_and_fits_and_the_wheel_zooms_an_axis(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     grow(model, "a", 100)
     model.set_focus("a")
-    until(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
+    qtbot.waitUntil(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
     card = view.cards_in_front()[0]
     canvas, left = card.canvas, Qt.MouseButton.LeftButton
     area = canvas.view.sceneBoundingRect().toRect()
 
     def drag(button: Qt.MouseButton, begin: QPoint, end: QPoint) -> None:
         port = canvas.viewport()
-        QTest.mousePress(port, button, pos=begin)
+        qtbot.mousePress(port, button, pos=begin)
         for place in (begin + (end - begin) / 2, end):
             local = QPointF(place)
             move = QMouseEvent(QEvent.Type.MouseMove, local, port.mapToGlobal(local), Qt.MouseButton.NoButton, button,
                                Qt.KeyboardModifier.NoModifier)  # fmt: skip
             canvas.scene()._lastMoveEventTime = 0  # moves that follow at once are left out otherwise
             QApplication.sendEvent(port, move)
-        QTest.mouseRelease(port, button, pos=end)
+        qtbot.mouseRelease(port, button, pos=end)
 
     drag(left, area.center() - QPoint(40, 30), area.center() + QPoint(40, 30))
     middle = 100 * 2048 * 1.015 / 2
     low, high = model.x_range or (0.0, 0.0)
     assert 0 < low < middle < high < 95 * 2048
     assert list(model.y_ranges) == [card.spec.metric]
-    until(lambda: not card.is_stale())
+    qtbot.waitUntil(lambda: not card.is_stale())
     drag(Qt.MouseButton.MiddleButton, area.center(), area.center() + QPoint(20, 0))
     assert (model.x_range or (low, 0))[0] < low, "it goes along with the pointer"
 
@@ -531,7 +530,7 @@ def test_the_mouse_zooms_a_box_moves_and_fits_and_the_wheel_zooms_an_axis(app: A
     assert not app.actions["followCurves"].isEnabled()
 
 
-def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(app: App, view) -> None:
+def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     for place, name in enumerate(("run-a", "run-b", "run-c")):
         for seq in range(50):
@@ -539,7 +538,7 @@ def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(app: 
     model.set_focus("run-a")
     model.set_pinned(["run-b", "run-c"])
     app.window.resize(1200, 1400)
-    until(lambda: {"height", "other"} <= {name for name, card in view.board.cards.items() if card.redraws})
+    qtbot.waitUntil(lambda: {"height", "other"} <= {name for name, card in view.board.cards.items() if card.redraws})
     card, other = (view.board.cards[name] for name in ("height", "other"))
     to_pixels = card.canvas._to_pixels()
     run = model.runs["run-b"]
@@ -553,18 +552,20 @@ def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(app: 
     card.canvas._pointer = QPointF(*place) + QPointF(0, 30)
     card.canvas._find()
     assert model.highlight == "run-b", "for a moment"
-    until(lambda: model.highlight == "")
+    qtbot.waitUntil(lambda: model.highlight == "")
     assert other.canvas.layer.opacity() == 1.0
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:
+def test_a_plot_is_written_and_the_banner_opens_its_folder(
+    qtbot: QtBot, app: App, view, tmp_path: Path, kind: str
+) -> None:
     grow(app[TelemetryModel], "a", 60)
     app[TelemetryModel].set_focus("a")
     app[PlotChoices].speak_of("reward_mean")
     path = tmp_path / app[CurvesController].file_name(kind)
     app[CurvesController].export(kind, path)
-    until(lambda: app.window.banners.banners)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     (banner,) = app.window.banners.banners
     assert banner.accessibleName() == f"Plot saved: {path}"
     assert banner.button is not None
@@ -578,7 +579,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_p
     else:
         assert len(path.read_text().splitlines()) == 61
     app[CurvesController].export(kind, tmp_path / "nowhere" / "plot")
-    until(lambda: "not saved" in app.window.banners.banners[-1].accessibleName())
+    qtbot.waitUntil(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QDir, QSize, Qt
 from PySide6.QtGui import QColor, QFontDatabase, QFontInfo, QFontMetricsF
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from gui.features.curves.run_info import _html, sections_of
@@ -20,7 +19,7 @@ from gui.kit.icons import icon
 from gui.kit.settings import Settings
 from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import row_table
-from tests.gui.conftest import until
+from tests.gui.conftest import QtBot
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.records import MetaRecord
 
@@ -48,7 +47,7 @@ def test_a_damaged_font_file_is_told_once_and_another_font_stands_in(
     assert theme._font(("No Such Family", theme.FONT_FAMILIES[-1]), 13).pixelSize() == 13
 
 
-def test_the_focus_has_a_ring_after_tab_and_none_after_a_click(qapp: QApplication) -> None:
+def test_the_focus_has_a_ring_after_tab_and_none_after_a_click(qtbot: QtBot, qapp: QApplication) -> None:
     window = QWidget()
     rings = FocusRings(window)
     column = QVBoxLayout(window)
@@ -58,22 +57,22 @@ def test_the_focus_has_a_ring_after_tab_and_none_after_a_click(qapp: QApplicatio
     modes.set_value("a")
     window.show()
     window.activateWindow()
-    until(window.isActiveWindow)
+    qtbot.waitUntil(window.isActiveWindow)
     field.setFocus(Qt.FocusReason.MouseFocusReason)
     assert rings.ring is None
-    QTest.keyClick(field, Qt.Key.Key_Tab)
+    qtbot.keyClick(field, Qt.Key.Key_Tab)
     assert rings.ring is not None
     away = WIDTH + AWAY
     assert rings.ring.geometry() == modes.geometry().adjusted(-away, -away, away, away), "around all joined buttons"
-    QTest.keyClick(modes.button("a"), Qt.Key.Key_Right)
+    qtbot.keyClick(modes.button("a"), Qt.Key.Key_Right)
     assert modes.button("b").isChecked(), "arrows choose"
     assert rings.ring.parent() is window
-    QTest.keyClick(modes.button("b"), Qt.Key.Key_Tab)
+    qtbot.keyClick(modes.button("b"), Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is last, "Tab leaves the joined buttons"
-    QTest.keyClick(last, Qt.Key.Key_Backtab)
-    QTest.keyClick(modes.button("b"), Qt.Key.Key_Backtab)
+    qtbot.keyClick(last, Qt.Key.Key_Backtab)
+    qtbot.keyClick(modes.button("b"), Qt.Key.Key_Backtab)
     assert rings.ring.geometry() == field.geometry(), "inside of a field"
-    QTest.mouseClick(last, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(last, Qt.MouseButton.LeftButton)
     assert rings.ring is None
     window.deleteLater()
 
@@ -107,7 +106,7 @@ def test_a_file_dialog_begins_where_that_kind_of_file_was_last(
     assert taken == [tmp_path / "game.gb"] * 3
 
 
-def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qapp: QApplication) -> None:
+def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qtbot: QtBot, qapp: QApplication) -> None:
     theme.apply_theme(qapp, "dark")
     window, table = QWidget(), row_table("t", "Table", ["Name", "Count"], numbers=[1])
     QVBoxLayout(window).addWidget(table)
@@ -121,8 +120,8 @@ def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qapp:
         return table.viewport().grab().toImage().pixelColor(place).name()
 
     assert [ground(row, 0) for row in range(3)] == [theme.DARK.window, theme.DARK.zebra, theme.DARK.window]
-    QTest.mouseMove(table.viewport(), table.visualRect(table.model().index(2, 0)).center())
-    until(lambda: ground(2, 0) != theme.DARK.window)
+    qtbot.mouseMove(table.viewport(), table.visualRect(table.model().index(2, 0)).center())
+    qtbot.waitUntil(lambda: ground(2, 0) != theme.DARK.window)
     hover = QColor(theme.DARK.hover)
     for column in range(2):
         lit = QColor(ground(2, column))
@@ -147,16 +146,16 @@ def test_what_a_run_is_stands_in_two_columns_and_is_copied_whole(qapp: QApplicat
     assert "own <field>" in shown.toPlainText()
 
 
-def test_a_command_that_changes_under_the_pressed_pointer_is_not_done(qapp: QApplication) -> None:
+def test_a_command_that_changes_under_the_pressed_pointer_is_not_done(qtbot: QtBot, qapp: QApplication) -> None:
     owner, done, words = QWidget(), [], ["Pause"]
     command = Command(owner, "pause", lambda: words[0], lambda: done.append(words[0]))
     command.refresh()
     made = action_button(command, "pauseButton")
     made.pressed.connect(lambda: words.__setitem__(0, "Resume"))
     made.pressed.connect(command.refresh)
-    QTest.mousePress(made, Qt.MouseButton.LeftButton)
+    qtbot.mousePress(made, Qt.MouseButton.LeftButton)
     assert made.text() == "Pause", "its words wait"
-    QTest.mouseRelease(made, Qt.MouseButton.LeftButton)
+    qtbot.mouseRelease(made, Qt.MouseButton.LeftButton)
     assert (made.text(), done) == ("Resume", [])
-    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(made, Qt.MouseButton.LeftButton)
     assert done == ["Resume"]

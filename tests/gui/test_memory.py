@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QTest
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
@@ -19,7 +18,7 @@ from gui.features.memory.dock import MemoryDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
 from gui.features.train.wall_order import WallOrder
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import QtBot, click, find
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.runners.catalog import registered_runners
@@ -27,7 +26,6 @@ from trainer_core.wire.frames import BASE
 
 ROM = ASSETS / "games/pocket_quest/pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"
-REAL_S = 60.0
 
 
 def memory_with(**at: int) -> np.ndarray:
@@ -106,26 +104,26 @@ def test_maps_and_sprites_are_those_of_the_picture() -> None:
         assert picture[at] == in_front[at], "what is not background is a sprite"
 
 
-def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> None:
+def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(qtbot: QtBot, app: App) -> None:
     playing, memory = app[PlayController], app[MemoryController]
     playing.player.runners = registered_runners()
     app[LibraryController].open_rom(ROM)
-    until(lambda: playing.is_rom and not playing.busy, REAL_S)
+    qtbot.waitUntil(lambda: playing.is_rom and not playing.busy)
     assert memory.memory is None
     screen, dock = app[LiveView].screen_view, app[MemoryDock]
     app.window.activateWindow()
     screen.setFocus()
-    QTest.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
-    until(lambda: memory.memory is not None and not dock.visibleRegion().isEmpty(), REAL_S)
+    qtbot.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
+    qtbot.waitUntil(lambda: memory.memory is not None and not dock.visibleRegion().isEmpty())
     playing.toggle_pause()
     seen = memory.frame
-    until(lambda: playing.player.directory and memory.frame >= seen, REAL_S)
+    qtbot.waitUntil(lambda: playing.player.directory and memory.frame >= seen)
     click(app, "memorySearchButton")
     click(app, "memorySearchButton")
     told = find(app, "memoryTold")
-    assert "addresses remain" in told.text()
-    QTest.keyClicks(find(app, "memoryAddress"), "0x9000\r")
-    QTest.keyClicks(find(app, "memoryAddress"), "99\r")
+    assert "addresses are left" in told.text()
+    qtbot.keyClicks(find(app, "memoryAddress"), "0x9000\r")
+    qtbot.keyClicks(find(app, "memoryAddress"), "99\r")
     memory.changed.emit()
     assert told.text() == "99 is not between $8000 and $FFFF", "the next look leaves it there"
     assert not find(app, "memoryRemoveButton").isEnabled()
@@ -137,16 +135,16 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     assert memory.watches.shown == [Watch(0x9000, "u8", "first tile")]
     for page in range(3):
         dock.pages.setCurrentIndex(page)
-    until(lambda: dock.video_page.view.has_picture)
+    qtbot.waitUntil(lambda: dock.video_page.view.has_picture)
     dock.video_page.view.pixel_clicked.emit(9, 8)
     memory.changed.emit()
     assert dock.video_page.told.text() == "Tile 17, at 8110", "the next look leaves it there"
     # Behind another dock it asks for nothing, and its key brings it to the front again.
     app[TelemetryDock].show()
     app[TelemetryDock].raise_()
-    until(lambda: not memory._is_watched)
+    qtbot.waitUntil(lambda: not memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
-    until(lambda: memory._is_watched)
+    qtbot.waitUntil(lambda: memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
     assert dock.isHidden()
 

@@ -17,7 +17,7 @@ from gui.features.tasks.model import DraftModel
 from gui.kit import object_names as names
 from gui.state.notices import Notices
 from gui.state.session import Mode, Place, Session
-from tests.gui.conftest import click, find, there, until
+from tests.gui.conftest import QtBot, click, find, there
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.lab.paths import ASSETS
 from trainer_core.lab.roms import Profile, Stage
@@ -34,7 +34,7 @@ def patched(path: Path) -> Path:
 
 
 def test_a_known_game_says_what_is_missing_and_leads_through_its_stages(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = patched(tmp_path / "own.gb")
     stages = tuple(Stage(id=f"known/{n}", title=f"Stage {n}", start=f"Begin {n}.", goal=f"End {n}.") for n in "ab")
@@ -65,12 +65,12 @@ def test_a_known_game_says_what_is_missing_and_leads_through_its_stages(
     assert known.sha1 in there(library.card("known")).problem
     chosen.append(GAME)
     click(app, names.LOCATE_ROM_BUTTON)
-    until(lambda: app.window.banners.banners)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     assert f"not {known.sha1[:12]}" in app[Notices].history[-1].notice.text
     chosen.append(own)
     click(app, names.LOCATE_ROM_BUTTON)
-    until(lambda: library.card("known") is None)
-    until(lambda: there(app[PlayController].request).task == str(own))
+    qtbot.waitUntil(lambda: library.card("known") is None)
+    qtbot.waitUntil(lambda: there(app[PlayController].request).task == str(own))
     (card,) = (card for card in library.cards if card.profile is known)
     assert (card.path, card.title, card.stages) == (own, "A known game", stages)
     app[Session].set_mode(Mode.AGENT)

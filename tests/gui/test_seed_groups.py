@@ -20,7 +20,7 @@ from gui.kit.settings import Settings
 from gui.state.seed_groups import DEVIATION, RANGE, SeedGroup, spread_of
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, foreign_record, until
+from tests.gui.conftest import QtBot, find, foreign_record
 from tests.support.made_homes import make_home
 from tests.support.made_records import update_record
 from trainer_core.wire import records
@@ -108,7 +108,7 @@ def test_a_group_has_one_colour_and_a_member_that_comes_later_takes_it(model: Te
     assert model.slots["slow-2"] == model.slots["slow-1"]
 
 
-def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:
+def test_the_app_offers_it_and_keeps_it(qtbot: QtBot, app: App, make_app) -> None:
     app[Navigation].show(Place.CURVES)
     box = app[CurvesView].spread
     app.actions["groupRange"].trigger()
@@ -117,7 +117,7 @@ def test_the_app_offers_it_and_keeps_it(app: App, make_app) -> None:
     app[TelemetryModel].set_smoothing(0.25)
     app[Settings].save()
     again = make_app(app.bridge.home.root)
-    until(lambda: again[TelemetryModel].spread == RANGE)
+    qtbot.waitUntil(lambda: again[TelemetryModel].spread == RANGE)
     assert again[TelemetryModel].x_axis == find(again, "xAxisBox").currentData() == "update"
     assert again[TelemetryModel].smoothing == 0.25
     assert again[CurvesView].spread.button(RANGE).isChecked()
@@ -188,14 +188,14 @@ def test_runs_are_compared_by_what_they_were_told_and_what_came_of_it(app: App) 
     shown.close()
 
 
-def test_runs_that_were_on_show_are_on_show_again(make_app, tmp_path: Path) -> None:
+def test_runs_that_were_on_show_are_on_show_again(qtbot: QtBot, make_app, tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", runs=3, log_records=5).root
     app = make_app(home)
     app[RunsController].show_all(["run-00001"])
     app[Settings].save()
     again = make_app(home)[TelemetryModel]
     assert (again.focus, again.pinned) == ("run-00002", ["run-00001"])
-    until(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)
+    qtbot.waitUntil(lambda: "run-00001" in again.runs and len(again.runs["run-00001"].table) == 5)
 
 
 def test_a_run_without_a_point_in_a_group_of_seeds_is_painted(model: TelemetryModel) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit, QWidget
 
 from gui.app import App
@@ -34,7 +33,7 @@ from gui.state.appearance import Appearance
 from gui.state.log_buffer import MAX_LINES, LogBuffer, level_of
 from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, replaced, show_dock, there, until
+from tests.gui.conftest import QtBot, foreign_record, replaced, show_dock, there
 from tests.support.made_records import run_record, update_record
 from trainer_core.service.child import PARSE_BUDGET_S
 from trainer_core.service.event_stream import LineParser
@@ -90,18 +89,18 @@ def test_a_plot_of_100_000_points_redraws_within_a_frame(qapp, model: TelemetryM
     assert all(len(curve.x) <= 4 * 360 for curve in card.canvas.shown.curves)
 
 
-def test_only_stale_plots_of_the_visible_tab_are_redrawn(app: App) -> None:
-    show_dock(app, names.TELEMETRY_DOCK)
+def test_only_stale_plots_of_the_visible_tab_are_redrawn(qtbot: QtBot, app: App) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     dock = app[TelemetryDock]
     fill(app[TelemetryModel], "a", 500)
     app[TelemetryModel].set_focus("a")
     cards = dock.visible_cards()
-    until(lambda: all(card.redraws == 1 for card in cards))
-    QTest.qWait(600)
+    qtbot.waitUntil(lambda: all(card.redraws == 1 for card in cards))
+    qtbot.wait(600)
     assert all(card.redraws == 1 for card in cards), "nothing changed, nothing is drawn"
     assert all(card.redraws == 0 for card in dock.cards.values() if card not in cards)
     app[TelemetryModel].set_smoothing(0.9)
-    until(lambda: all(card.redraws == 2 for card in cards))
+    qtbot.waitUntil(lambda: all(card.redraws == 2 for card in cards))
 
 
 def test_the_header_has_the_value_at_the_crosshair_or_at_the_end_of_the_line(qapp, model: TelemetryModel) -> None:
@@ -122,8 +121,8 @@ def test_the_header_has_the_value_at_the_crosshair_or_at_the_end_of_the_line(qap
     assert card.readout()["reward"] == line[-1]
 
 
-def test_three_pinned_runs_have_three_colours_which_stay(app: App) -> None:
-    show_dock(app, names.TELEMETRY_DOCK)
+def test_three_pinned_runs_have_three_colours_which_stay(qtbot: QtBot, app: App) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     for run_id in ("run-aaaa", "run-bbbb", "run-cccc"):
         fill(app[TelemetryModel], run_id, 200)
         app[TelemetryModel].toggle_pin(run_id)
@@ -147,7 +146,7 @@ def test_three_pinned_runs_have_three_colours_which_stay(app: App) -> None:
     assert len(set(later)) == 14, "the same hues, lighter"
 
 
-def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
+def test_zoom_holds_until_follow_is_pressed(qtbot: QtBot, app: App) -> None:
     fill(app[TelemetryModel], "a", 2000)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock]
@@ -158,7 +157,7 @@ def test_zoom_holds_until_follow_is_pressed(app: App) -> None:
     card.redraw()
     assert card.canvas.shown.x_range == pytest.approx((1000.0, 50_000.0))
     assert dock.follow.isEnabled()
-    QTest.mouseClick(dock.follow, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dock.follow, Qt.MouseButton.LeftButton)
     card.redraw()
     assert card.canvas.shown.x_range[1] >= 1999 * 2048
 
@@ -202,8 +201,8 @@ def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None
     assert not len(alerts.x)
 
 
-def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path) -> None:
-    show_dock(app, names.TELEMETRY_DOCK)
+def test_another_trainers_scalars_get_plots_under_more(qtbot: QtBot, app: App, tmp_path: Path) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     dock, telemetry = app[TelemetryDock], app[TelemetryModel]
     more = dock.tabs.indexOf(dock.more)
     command = app.actions[f"telemetry.{more}"]
@@ -215,7 +214,7 @@ def test_another_trainers_scalars_get_plots_under_more(app: App, tmp_path: Path)
     assert dock.tabs.isTabVisible(more)
     command.trigger()
     assert [card.objectName() for card in dock.visible_cards()] == ["plot_novelty/mean"]
-    until(lambda: dock.cards["novelty/mean"].redraws)
+    qtbot.waitUntil(lambda: dock.cards["novelty/mean"].redraws)
     assert dock.cards["novelty/mean"].readout()["novelty/mean"] > 17, "smoothed"
     assert not dock.cards["success_rate"].isHidden()
     assert dock.cards["entropy_mean"].isHidden(), "this trainer does not measure it"
@@ -304,14 +303,14 @@ def test_ages_are_told_in_words() -> None:
     assert ago(0.0, 7200.0) == "2 h ago"
 
 
-def test_ages_go_on_though_nothing_else_changes(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ages_go_on_though_nothing_else_changes(qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
     monkeypatch.setattr(run_list, "ago", lambda when: asked.append(when) or "x")
     app.window.resize(1600, 900)  # a narrow table leaves columns out
-    show_dock(app, names.RUNS_DOCK)
+    show_dock(qtbot, app, names.RUNS_DOCK)
     app[RunList].put(run_record("r"))
     app[RunsDock].table.ages.setInterval(1)
-    until(lambda: len(asked) > 50)
+    qtbot.waitUntil(lambda: len(asked) > 50)
 
 
 # -- window ----------------------------------------------------------------------------------
@@ -352,11 +351,11 @@ def test_no_shortcut_is_given_twice(app: App) -> None:
         ActionRegistry.add(app.actions, "again", "Again", print, "Ctrl+N")
 
 
-def test_the_layout_comes_back_and_a_bad_one_is_ignored(make_app, tmp_path: Path) -> None:
+def test_the_layout_comes_back_and_a_bad_one_is_ignored(qtbot: QtBot, make_app, tmp_path: Path) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
     first[LogDock].show()
-    show_dock(first, names.CHECKPOINTS_DOCK)
+    show_dock(qtbot, first, names.CHECKPOINTS_DOCK)
     first.window.layouts.save()
     first[Settings].save()
     second = make_app()
@@ -413,13 +412,13 @@ def test_the_theme_changes_without_a_restart(app: App) -> None:
     assert card.canvas.shown.curves[-1].color.name() == theme.LIGHT.curves[0]
 
 
-def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
+def test_a_switch_leaves_nothing_in_the_theme_before(qtbot: QtBot, app: App) -> None:
     """What is polished in turns looks as if Qt had polished everything at once."""
 
     def pages() -> Iterator[QImage]:
         for place in (Place.CURVES, Place.REPLAY, Place.LEAGUE, Place.LIVE):
             app[Navigation].show(place)
-            QTest.qWait(0)
+            qtbot.wait(1)
             yield app.window.grab().toImage()
 
     def settled() -> list[QImage]:
@@ -430,7 +429,7 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
             shown.append(list(pages()))
             return shown[-1] == shown[-2]
 
-        until(is_same)
+        qtbot.waitUntil(is_same)
         return shown[-1]
 
     def polish_all() -> None:
@@ -443,35 +442,37 @@ def test_a_switch_leaves_nothing_in_the_theme_before(app: App) -> None:
     polish_all()  # which lays out all anew: before, so that colours alone are compared
     settled()
     app[Appearance].set_theme("light")
-    until(lambda: not theme._waiting)
+    qtbot.waitUntil(lambda: not theme._waiting)
     found = settled()
     polish_all()
     assert settled() == found
     assert found[0].pixelColor(3, 400).name() == theme.LIGHT.window
 
 
-def test_a_switch_amid_the_rest_of_another_waits_for_its_own(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_switch_amid_the_rest_of_another_waits_for_its_own(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rest of the switch before took the mark of the new one for done."""
     app[Appearance].set_theme("light")
-    until(lambda: len(theme._waiting) > 10)  # its rest is under way
+    qtbot.waitUntil(lambda: len(theme._waiting) > 10)  # its rest is under way
     monkeypatch.setattr(theme, "REST_AFTER_MS", 500)
     app[Appearance].set_theme("dark")
-    QTest.qWait(0)
+    qtbot.wait(1)
     assert theme._waiting
-    until(lambda: not theme._waiting)
+    qtbot.waitUntil(lambda: not theme._waiting)
 
 
-def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> None:
+def test_pictures_keep_coming_while_curves_grow(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     """60 pictures and 20 records a second beside five curves of 100,000 points."""
     writer = FrameWriter(tmp_path / "frames.bin", FrameShape(160, 144))
     fill(app[TelemetryModel], "a", 100_000)
     app[TelemetryModel].set_focus("a")
     app[Session].set_mode(Mode.HUMAN)
     app[Navigation].leave_welcome()
-    show_dock(app, names.TELEMETRY_DOCK)
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     app[LiveView].source.open(tmp_path / "frames.bin")
     app[LiveView].refresh()
-    until(lambda: all(card.redraws for card in app[TelemetryDock].visible_cards()))
+    qtbot.waitUntil(lambda: all(card.redraws for card in app[TelemetryDock].visible_cards()))
     published = [0]
 
     def publish() -> None:
@@ -486,7 +487,7 @@ def test_pictures_keep_coming_while_curves_grow(app: App, tmp_path: Path) -> Non
     app[LiveView].screen_view.paints = 0
     timer.start()
     cpu = time.process_time()
-    until(lambda: published[0] >= 120)
+    qtbot.waitUntil(lambda: published[0] >= 120)
     timer.stop()
     assert app[LiveView].screen_view.paints >= 0.7 * published[0]
     assert time.process_time() - cpu < 1.5, "120 pictures and 40 records cost 1.5 s of CPU"
