@@ -284,7 +284,7 @@ def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(qtb
 def start_own(qtbot: QtBot, app: App) -> str:
     """Start what the form holds, by the box and the button; the run's id once it runs."""
     training = app[TrainingController]
-    set_up(app)
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
     qtbot.waitUntil(lambda: training.state is RunState.RUNNING and not training.starting)

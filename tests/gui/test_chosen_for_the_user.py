@@ -15,7 +15,7 @@ from gui.kit import object_names as names
 from gui.kit.settings import Settings
 from gui.state.checkpoints import CheckpointList
 from gui.state.session import Operation, Session
-from tests.gui.conftest import QtBot, click, find, replaced
+from tests.gui.conftest import QtBot, click, find, replaced, set_up
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.runners.catalog import registered_runners
@@ -93,7 +93,7 @@ def test_what_makes_no_sense_yet_comes_with_its_time_or_with_more(qtbot: QtBot, 
     def shown() -> list[bool]:
         return [trainer.isVisible(), sweep.isVisible(), "warm_start" in dock.form._rows]
 
-    set_up(app)
+    set_up(qtbot, app)
     assert shown() == [False] * 3
     app.actions["moreOptions"].trigger()
     assert shown() == [True] * 3

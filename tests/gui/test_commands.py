@@ -25,7 +25,7 @@ from gui.shell.menus import MENUS, command_ids
 from gui.state.checkpoints import CheckpointList
 from gui.state.context import RECENT
 from gui.state.failures import CATALOGUE
-from tests.gui.conftest import QtBot, click, find, there
+from tests.gui.conftest import QtBot, click, find, set_up, there
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.envs.rom_registry import add_rom
 from trainer_core.lab.paths import DOCS
@@ -142,7 +142,7 @@ def test_commands_follow_a_run_from_start_to_stop(qtbot: QtBot, app: App) -> Non
         return {action_id for action_id in ids if app.actions[action_id].isEnabled()}
 
     assert enabled() == set()
-    set_up(app)
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     assert enabled() == {"start"}
     app.actions["start"].trigger()

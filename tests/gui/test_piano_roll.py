@@ -227,7 +227,7 @@ def test_a_small_window_cuts_nothing_off_the_roll(qtbot: QtBot, opened: App) -> 
     qtbot.waitUntil(lambda: piano.cell < 24 and view.strip.isHidden())
     assert piano.viewport().width() >= NUMBER + 8 * piano.cell
     assert view.panel.geometry().right() < view.width()
-    until(lambda: piano._rows() >= 4)
+    qtbot.waitUntil(lambda: piano._rows() >= 4)
 
 
 def test_changes_that_nobody_saved_are_brought_back(qtbot: QtBot, opened: App) -> None:

@@ -27,7 +27,6 @@ from gui.state.session import Mode, Navigation, Place, Session
 from tests.gui.conftest import QtBot, click, find, there
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
-from trainer_core.wire import commands
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
 from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 

@@ -38,8 +38,8 @@ from trainer_core.service import preflight
 from trainer_core.wire.run_record import RunState
 
 
-def start(app: App) -> None:
-    set_up(app)
+def start(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
 
@@ -111,7 +111,7 @@ def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
 def test_a_start_leaves_the_tab_that_one_went_to(qtbot: QtBot, app: App) -> None:
     assert app[Navigation].welcome
     app.window.center.setCurrentWidget(app[ReplayView])
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     assert app.window.center.currentWidget() is app[ReplayView]
 
@@ -119,7 +119,7 @@ def test_a_start_leaves_the_tab_that_one_went_to(qtbot: QtBot, app: App) -> None
 def test_a_start_shows_the_wall_where_no_game_plays(qtbot: QtBot, app: App) -> None:
     app[Navigation].leave_welcome()
     assert app.window.center.currentWidget() is app[LiveView]
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     assert app.window.center.currentWidget() is app[EnvWall]
 
@@ -137,7 +137,7 @@ def test_the_command_on_show_is_the_command_that_runs(qtbot: QtBot, app: App) ->
     shown = find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
     assert shown in find(app, "equivalentLine").toolTip(), "in a small window too"
     plan = app[TrainingController].plan
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     record = app[TrainingController].record
     assert plan is not None
@@ -190,7 +190,7 @@ def test_the_badge_walks_through_a_whole_run(qtbot: QtBot, make_app) -> None:
             seen.append(text)
 
     app[TrainingController].badge_changed.connect(note)
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.FINISHED)
     assert seen == ["Idle", "Preflight", "Starting", "Running", "Finished"]
 
@@ -198,7 +198,7 @@ def test_the_badge_walks_through_a_whole_run(qtbot: QtBot, make_app) -> None:
 def test_curves_log_table_and_checkpoint_appear_while_it_runs(qtbot: QtBot, app: App) -> None:
     sizes: list[int] = []
     app[GaugesController].disk_use_read.connect(lambda _, size: sizes.append(size))
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(
         lambda: app[TelemetryModel].focus and len(app[TelemetryModel].run(app[TelemetryModel].focus).table) > 20
     )
@@ -218,7 +218,7 @@ def test_curves_log_table_and_checkpoint_appear_while_it_runs(qtbot: QtBot, app:
 def test_the_badge_says_how_far_a_validation_is(qtbot: QtBot, make_app) -> None:
     found = "greedy 1.00, sampled 0.38: not confirmed"
     app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
-    start(app)
+    start(qtbot, app)
     header = app[RunHeader]
     qtbot.waitUntil(lambda: header.badge.text() == "Validating 7 of 16")
     assert not any("7 of 16" in line.text for line in app[LogBuffer].lines)
@@ -241,7 +241,7 @@ def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app:
 
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(qtbot: QtBot, app: App) -> None:
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     click(app, names.PAUSE_TRAINING_BUTTON)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.PAUSED)
@@ -255,7 +255,7 @@ def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(qtbot
 
 def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=5, interval_s=0.01, garbage=True)
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.FINISHED)
     assert len(app[TelemetryModel].run(app[TrainingController].run_id).table) == 5
     app[LogDock].flush()
@@ -275,7 +275,7 @@ def test_the_demo_is_two_clicks(qtbot: QtBot, make_app) -> None:
 
 def test_a_second_window_sees_what_the_first_one_ran(qtbot: QtBot, make_app, tmp_path: Path) -> None:
     first = make_app(updates=20, interval_s=0.01)
-    start(first)
+    start(qtbot, first)
     qtbot.waitUntil(lambda: first[TrainingController].state is RunState.FINISHED)
     second = make_app()
     run_id = first[TrainingController].run_id
@@ -285,7 +285,7 @@ def test_a_second_window_sees_what_the_first_one_ran(qtbot: QtBot, make_app, tmp
 
 
 def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(qtbot: QtBot, app: App) -> None:
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     record = app[TrainingController].record
     assert record is not None
@@ -305,7 +305,7 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(qtbot: QtBot,
 def test_keep_running_closes_the_app_and_hands_its_runs_over(
     qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     service, kept = app.bridge.service, []
     close = service.close
@@ -328,7 +328,7 @@ def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(qtbot: 
     click(app, "exactCommand")
     click(app, names.DETACH_CHECK)
     assert find(app, "equivalentLine").text().endswith(" --detach")
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: called)
     (entry,) = service.queue.entries()
     assert (entry.run_id, entry.detached) == (app[TrainingController].run_id, True)
@@ -341,7 +341,7 @@ def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(qtbot: 
 def test_a_card_says_that_kernels_compile_until_the_first_update(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
     wall, curves = app[EnvWall], app[CurvesView]
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
     assert app.window.center.currentWidget() is wall
     assert wall.card.isVisible()
@@ -363,7 +363,7 @@ def test_a_card_says_that_kernels_compile_until_the_first_update(qtbot: QtBot, m
 
 def test_a_worker_that_dies_while_it_compiles_leaves_no_card(qtbot: QtBot, make_app) -> None:
     app = make_app(compiles=True)
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: app[EnvWall].card.is_on)
     run = app[TrainingController].record
     assert run is not None
@@ -387,11 +387,11 @@ def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> 
 def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     training, model, curves = app[TrainingController], app[TelemetryModel], app[CurvesView]
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
     first = training.run_id
     app[Navigation].show(Place.CURVES)
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: len(app.bridge.service.queue.entries()) == 1)
     qtbot.waitUntil(lambda: app.window.banners.banners)
     (second,) = [entry.run_id for entry in app.bridge.service.queue.entries()]
@@ -414,7 +414,7 @@ def test_a_double_click_on_resume_resumes_once(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01)
     training, problems = app[TrainingController], []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
-    start(app)
+    start(qtbot, app)
     qtbot.waitUntil(lambda: training.record and training.record.env_steps)
     click(app, names.STOP_TRAINING_BUTTON)
     qtbot.waitUntil(lambda: training.state.is_end)
