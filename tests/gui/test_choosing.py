@@ -149,7 +149,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_
     modes.activated.emit(modes.currentIndex())
     assert told.text() == "The likeliest action; from the next Deploy on"
     card = replaced(app[CheckpointList].cards[0], leaving_rate=1.0, sampled_rate=0.5)
-    assert card.rate_words("leave_loops") == "100% leaving loops", "which is how it plays"
+    assert card.rate_words("leave_loops") == "100% loops left by chance", "which is how it plays"
     click(app, "playStopButton")
     until(lambda: not find(app, "playsBadge").text())
 
