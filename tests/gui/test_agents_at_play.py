@@ -127,7 +127,7 @@ def test_the_agent_dock_names_what_plays_beside_what_is_chosen(qtbot: QtBot, app
     deploy(qtbot, app, card(tmp_path / "grid", 1))  # of tiny_goal: the list above names the house
     app[Navigation].show_dock(names.AGENT_DOCK)
     qtbot.waitUntil(line.isVisible)
-    assert line.text() == "Plays now: Tiny goal"
+    assert line.text() == "Now playing: Tiny goal"
     session.set_task("tiny_goal")
     assert not line.isVisible()  # one name is enough where both are the same
     session.set_task("pocket_quest/leave_house")

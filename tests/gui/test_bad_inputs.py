@@ -68,7 +68,7 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(qtbot: QtBot, app: App
     qtbot.waitUntil(lambda: not app.window.banners.banners)
     app.open_path(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
     press(app.window.banners.banners[-1])
-    qtbot.waitUntil(lambda: any("is there already" in line for line in said(app)))
+    qtbot.waitUntil(lambda: any("already exists" in line for line in said(app)))
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
     app.open_path(zipped(tmp_path / "empty.zip"))
     damaged = tmp_path / "damaged.zip"

@@ -260,7 +260,7 @@ def test_the_manual_has_pages_pictures_links_and_a_search(qtbot: QtBot, app: App
     assert text.textCursor().selectedText().lower() == "held-out"
     assert there(contents.currentItem()).text().startswith("Other trainers")
     qtbot.keyClicks(find(app, "manualSearch"), "zzz")
-    assert find(app, "manualFound", QLabel).text() == "Nothing found"
+    assert find(app, "manualFound", QLabel).text() == "No match"
     find(app, "manual").close()
 
 

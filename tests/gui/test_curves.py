@@ -579,7 +579,7 @@ def test_a_plot_is_written_and_the_banner_opens_its_folder(
     else:
         assert len(path.read_text().splitlines()) == 61
     app[CurvesController].export(kind, tmp_path / "nowhere" / "plot")
-    qtbot.waitUntil(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
+    qtbot.waitUntil(lambda: "not saved" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 

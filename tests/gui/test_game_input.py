@@ -78,7 +78,7 @@ def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(qtbot: QtBot, app: App
     pad.unplug()
     qtbot.waitUntil(lambda: app[PlayController].paused)
     qtbot.waitUntil(lambda: app[PlayController].state.buttons == 0)
-    assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
+    assert [notice.title for notice in told] == ["Gamepad", "Gamepad disconnected"]
     assert live.input._joypad.mask == 0
     assert [banner.title for banner in app.window.banners.banners] == ["Gamepad disconnected"]
     live.input._on_pad_found("another")
@@ -145,7 +145,7 @@ def test_a_key_is_changed_in_the_settings_and_works_at_once(qtbot: QtBot, app: A
     change = find(app, "changeGameKeyButton")
     change.click()
     qtbot.keyClick(change, Qt.Key.Key_X)
-    assert "already: B" in find(app, "gameKeysTold").text()
+    assert "already used for: B" in find(app, "gameKeysTold").text()
     change.click()
     qtbot.keyClick(change, Qt.Key.Key_J)
     assert table.item(table.currentRow(), 1).text() == "J"

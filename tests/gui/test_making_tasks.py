@@ -232,7 +232,7 @@ def test_a_rom_that_was_changed_is_not_played_under_its_old_name(qtbot: QtBot, a
     own_rom.write_bytes(b"another" * 8000)
     app[LibraryController].play(sha256)
     qtbot.waitUntil(lambda: app.window.banners.banners)
-    assert "is another file now" in app.window.banners.banners[0].accessibleName()
+    assert "is a different file now" in app.window.banners.banners[0].accessibleName()
     assert not app[PlayController].is_active
 
 

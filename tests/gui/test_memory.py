@@ -121,7 +121,7 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(qtbot: QtBot, ap
     click(app, "memorySearchButton")
     click(app, "memorySearchButton")
     told = find(app, "memoryTold")
-    assert "addresses are left" in told.text()
+    assert "addresses remain" in told.text()
     qtbot.keyClicks(find(app, "memoryAddress"), "0x9000\r")
     qtbot.keyClicks(find(app, "memoryAddress"), "99\r")
     memory.changed.emit()

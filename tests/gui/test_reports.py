@@ -155,7 +155,7 @@ def test_a_place_that_cannot_be_written_is_named_and_another_is_asked_for(
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
     two.actions["writeReport"].trigger()
     for path, why in refused.items():
-        said = f"The file was not written: {path}: {why}; name another file"
+        said = f"The file was not saved: {path}: {why}; name another file"
         qtbot.waitUntil(lambda said=said: [b for b in two.window.banners.banners if b.accessibleName() == said])
         two.window.banners.banners[-1].button.click()
     qtbot.waitUntil(lambda: places[-1].is_file())

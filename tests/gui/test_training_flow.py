@@ -399,7 +399,7 @@ def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(qtbot: QtBot, 
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
     app[RunsController].show(second)
     words = app[RunsController].waiting_for(app.bridge.service.runs[second])
-    assert words.startswith("Waits for ")
+    assert words.startswith("Waiting for ")
     qtbot.waitUntil(lambda: curves._empty.isVisible())
     assert curves._empty.text() == words
     plot = app[TelemetryDock].cards["reward_mean"]
