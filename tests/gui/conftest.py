@@ -60,13 +60,13 @@ class QtBot(PytestQtBot):
 
 def set_up(qtbot: QtBot, app: App) -> None:
     """Open the form of the next run, which a first start does not show."""
-    app.actions["dock.trainingDock"].trigger()
-    qtbot.waitUntil(lambda: find(app, names.TRAINING_DOCK).isVisible())
+    show_dock(qtbot, app, names.TRAINING_DOCK)
 
 
 def show_dock(qtbot: QtBot, app: App, name: str) -> None:
     """Show a dock that the present situation hides."""
-    app.actions[f"dock.{name}"].trigger()
+    if not find(app, name).isVisible():
+        app.actions[f"dock.{name}"].trigger()
     qtbot.waitUntil(lambda: find(app, name).isVisible())
 
 

@@ -103,7 +103,7 @@ def test_a_second_checkpoint_plays_beside_the_first(qtbot: QtBot, app: App, tmp_
     qtbot.waitUntil(lambda: app[SaliencyController].is_on)
     app[PlayController].deploy("tiny_goal", left.folder, str(right.folder))
     qtbot.waitUntil(lambda: board.ways[1].text() and board.names[1].text())
-    assert [name.text() for name in board.names] == [f"{n} steps, ppo, {run_name('run-beef')}" for n in (1, 2)]
+    assert [name.text() for name in board.names] == [f"{n} steps, PPO, {run_name('run-beef')}" for n in (1, 2)]
     assert board.ways[1].text() == "goal after 9 steps"
     assert board.ways[0].text().startswith("step 9   distance 0.500")
     qtbot.waitUntil(

@@ -27,6 +27,7 @@ from gui.state.session import Mode, Navigation, Place, Session
 from tests.gui.conftest import QtBot, click, find, there
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.wire import commands
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
 from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 
@@ -199,19 +200,26 @@ def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(qtbot: QtB
     qtbot.waitUntil(lambda: app[LiveView].strip.who.text() == "AGENT")
 
 
-def test_space_pauses_and_a_point_goes_on_by_one_step(qtbot: QtBot, app: App) -> None:
+def test_space_pauses_and_a_point_goes_on_by_one_step(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     play(qtbot, app)
-    screen = app[LiveView].screen_view
+    screen, source = app[LiveView].screen_view, app[LiveView].source
+
+    def last_seq(name: str) -> int:
+        """Return the number of the last frame on show once the player has obeyed all that was sent."""
+        app[PlayController].ask(commands.SaveState, path=str(tmp_path / name))
+        qtbot.waitUntil((tmp_path / name).is_file)
+        qtbot.waitUntil(lambda: source.seq == there(source._reader).seq)
+        return source.seq
+
     qtbot.keyClick(screen, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: app[PlayController].paused)
+    assert app[PlayController].paused
+    seq = last_seq("paused")
     qtbot.wait(100)
-    seq = app[LiveView].source.seq
-    qtbot.wait(100)
-    assert app[LiveView].source.seq == seq
+    assert source.seq == seq
     qtbot.keyClick(screen, Qt.Key.Key_Period)
-    qtbot.waitUntil(lambda: app[LiveView].source.seq == seq + 1)
+    assert last_seq("stepped") == seq + 1
     qtbot.keyClick(screen, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: app[LiveView].source.seq > seq + 5)
+    qtbot.waitUntil(lambda: source.seq > seq + 5)
 
 
 def test_speed_keys_move_through_the_offered_speeds(qtbot: QtBot, app: App) -> None:
