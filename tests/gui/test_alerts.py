@@ -39,7 +39,11 @@ def test_success_that_stays_below_half_of_the_best_is_told_with_both_numbers() -
     watch = AlertWatch()
     rates = [0.2, 0.05, 0.8, 0.3, 0.9, 0.2, 0.1, 0.1]
     told = [watch.take(eval_record("r", seq, success_rate=rate)) for seq, rate in enumerate(rates)]
-    assert [alert.text if alert else "" for alert in told] == [*[""] * 6, "validation 10% after 90%", ""]
+    assert [alert.text if alert else "" for alert in told] == [
+        *[""] * 6,
+        "10% on held-out starts, after 90% before",
+        "",
+    ]
 
 
 def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:

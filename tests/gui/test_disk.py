@@ -9,6 +9,7 @@ from gui.app import App
 from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
 from gui.features.disk.dialog import DiskDialog
 from gui.features.runs.dock import RunsDock
+from gui.features.runs.model import COLUMNS
 from gui.features.train.controller import TrainingController
 from gui.kit.labels import size_text
 from gui.state.checkpoints import CheckpointList
@@ -69,7 +70,7 @@ def test_a_run_goes_into_an_archive_and_comes_back(qtbot: QtBot, make_app, monke
     assert not app.actions["archiveRun"].isEnabled()
     app[RunsDock].filter.setText("archived")
     qtbot.waitUntil(lambda: table.row_of(run_id) == 0)
-    assert table.index(0, 1).data() == "Archived"
+    assert table.index(0, COLUMNS.index("State")).data() == "Archived"
     app.actions["restoreRun"].trigger()
     qtbot.waitUntil(lambda: not archives.working and folder.is_dir())
     qtbot.waitUntil(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))

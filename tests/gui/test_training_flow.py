@@ -72,6 +72,7 @@ def test_training_widgets_are_only_there_in_agent_mode(qtbot: QtBot, app: App) -
 
 
 def test_an_invalid_field_disables_start_and_says_why(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     button = find(app, names.START_TRAINING_BUTTON)
     assert button.isEnabled()
