@@ -184,6 +184,8 @@ class Welcome(QWidget):
         if is_shown:
             self._on_back()
             self.start.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif (focused := self.focusWidget()) is not None:
+            focused.clearFocus()  # else Qt gives the focus to some field of a dock
 
     def _refresh(self) -> None:
         training = self._training
