@@ -62,7 +62,9 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(app: App, tmp_path: Pa
     view, saliency = app[LiveView].screen_view, app.actions["saliency"]
     assert not saliency.isEnabled()
     app.window.resize(1024, 700)
+    assert find(app, "strip_" + names.TRAIN_NEW_BUTTON).isChecked()
     deploy(app, card(tmp_path / "sees", 1))
+    until(lambda: find(app, "strip_" + names.USE_TRAINED_BUTTON).isChecked())
     until(lambda: view.has_picture and not app[LiveView].panel.isHidden())
     until(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()

@@ -197,7 +197,7 @@ class RunHeader(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._row.setSpacing(14 if self.width() < MIDDLE else 24)
-        self.line.setFixedWidth(120 if self.width() < MIDDLE else 172)
+        self.line.setFixedWidth(88 if self.width() < MIDDLE else 140)
         self._fit()
 
     def _fit(self) -> None:
