@@ -73,7 +73,9 @@ class TaskPreview(QWidget):
                 rect = QRect(left + at * (size.width() + GAP), top, size.width(), size.height())
                 image: QImage = image_of(self._palette, picture)
                 painter.drawImage(rect, image)
-                self._paint_words(painter, QRect(rect.left(), rect.bottom() + 1, rect.width(), CAPTION), head, text)
+                self._paint_words(
+                    painter, QRect(rect.left(), rect.bottom() + 1, rect.width() + GAP - 8, CAPTION), head, text
+                )
 
             middle = QPoint(left + size.width() + GAP // 2, top + size.height() // 2)
             tip = middle + QPoint(ARROW // 2, 0)
