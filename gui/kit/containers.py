@@ -179,5 +179,10 @@ class Segmented(QWidget):
         """Select the button of `value` without emitting a signal."""
         self._buttons[value].setChecked(True)
 
+    @property
+    def value(self) -> str:
+        """Value of the chosen button; "" before one is chosen."""
+        return next((value for value, made in self._buttons.items() if made.isChecked()), "")
+
     def button(self, value: str) -> QPushButton:
         return self._buttons[value]

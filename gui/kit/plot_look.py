@@ -15,7 +15,7 @@ from gui.kit.plot_shapes import Scene, tick_rows, tick_text, ticks, x_ticks
 pg.setConfigOptions(antialias=True)
 LINE, BOLD, THIN = 1.5, 2.5, 1.0
 """Widths in pixels: of a smoothed curve, of that under the pointer, of raw curves and of every hairline."""
-FADED, FADED_NAME, BOX_ALPHA = 0.36, 0.72, 0.16
+FADED, FADED_NAME, BOX_ALPHA = 0.5, 0.72, 0.16
 """Opacity of lines and names beside one under the pointer, and of the zoom box."""
 OVER = 4
 """Pixels above and below the view in which curves are still painted: half of a dot or of a bold line."""
@@ -131,10 +131,12 @@ class Axis(pg.AxisItem):
     def generateDrawSpecs(self, p: Any) -> Any:
         """Return what to draw; of x, whole labels alone, as PyQtGraph draws ticks without length as dots."""
         specs = super().generateDrawSpecs(p)
+        self.label_areas: list[QRectF] = []
         if specs is None or self.orientation == "left":
             return specs
         last = self.size().width() + SLIM.right - 1
         labels = [(area.translated(min(0.0, last - area.right()), 0.0), flags, text) for area, flags, text in specs[2]]
+        self.label_areas = [area for area, _, _ in labels]
         return specs[0], [], labels
 
     def boundingRect(self) -> QRectF:

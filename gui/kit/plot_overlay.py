@@ -26,7 +26,7 @@ MARK = 8
 """Height in pixels of a mark on the base line."""
 NAME_DOT = 3.5
 HOVER_DOT = 2.0
-LEADER, TEXT_AT, EDGE = 10, 20, 4
+LEADER, TEXT_AT, EDGE = 8, 16, 4
 """Pixels from the view to a name's dot and to its text, and from the value to the plot's edge."""
 
 
@@ -121,12 +121,16 @@ class Overlay(pg.GraphicsObject):
             self._paint_chip(painter, area, at, self._place(x))
 
     def _paint_chip(self, painter: QPainter, area: QRectF, at: float, text: str) -> None:
-        """Write the place of the crosshair on the axis."""
+        """Write the place of the crosshair on the axis, in place of the tick labels that it meets."""
         colors, font = theme.colors(self.scene_shown.theme), theme.small_font(QFont.Weight.DemiBold)
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(text) + 14
         left = min(max(at - width / 2, area.left()), self._plot.rect().right() - width)
         chip = QRectF(left, min(area.bottom() + 6, self._plot.rect().bottom() - 17), width, 16)
+        for label in getattr(self._plot.bottom, "label_areas", ()):
+            covered = self._plot.mapRectFromItem(self._plot.bottom, label)
+            if covered.intersects(chip):
+                painter.fillRect(covered, QColor(colors.base))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colors.text))
         painter.drawRoundedRect(chip, 4, 4)

@@ -146,6 +146,9 @@ class Layout(QObject):
         self._note_sizes()
         for name, dock in self._docks.items():
             if not dock.isFloating() and dock.isHidden() is (name in wanted):
+                focused = dock.focusWidget() if name not in wanted else None
+                if focused is not None and focused.hasFocus():
+                    focused.clearFocus()  # else Qt gives the focus to some field of another dock
                 dock.setVisible(name in wanted)
         self._arranged = self._on_show()
         self._situations.note_left(names.AGENT_DOCK not in self._arranged)

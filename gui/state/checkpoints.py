@@ -55,10 +55,8 @@ class CheckpointCard:
 
     @property
     def success_text(self) -> str:
-        """Success rates of the greedy and the loop-leaving mode as short text, for a row of the list."""
-        if self.leaving_rate <= self.success_rate:
-            return f"{self.success_rate * 100:.0f} %"
-        return f"{self.success_rate * 100:.0f} / {self.leaving_rate * 100:.0f} %"
+        """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
+        return f"{self.success_rate * 100:.0f} %"
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""

@@ -32,6 +32,7 @@ class Success:
     words: str
     at: float = 0.0
     """Unix time of the measurement; 0 if it is not said."""
+    is_held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,12 @@ def validations(run: RunTelemetry) -> list[EvalRecord]:
 
 
 def validation_words(found: EvalRecord) -> str:
-    """Return how many episodes of a validation reached the goal, and on what they began."""
+    """Return how many episodes of a validation reached the goal, and on how many starts if that is another number."""
     won = round(found.success_rate * found.episodes)
     if found.distinct_starts == found.episodes:
-        return tr("{won} of {count} held-out starts", won=won, count=found.episodes)
+        return tr("{won} of {count}", won=won, count=found.episodes)
     return tr(
-        "{won} of {count} episodes, {starts} held-out starts",
-        won=won,
-        count=found.episodes,
-        starts=found.distinct_starts,
+        "{won} of {count} episodes on {starts} starts", won=won, count=found.episodes, starts=found.distinct_starts
     )
 
 
@@ -64,7 +62,7 @@ def success_of(run: RunTelemetry) -> Success | None:
     """Return the success rate of the newest validation; of training where a trainer never validates; else None."""
     if found := validations(run):
         newest = found[-1]
-        return Success(newest.success_rate, validation_words(newest), newest.time)
+        return Success(newest.success_rate, validation_words(newest), newest.time, is_held_out=True)
     last = run.last_update
     is_guest = run.meta is not None and run.meta.runner != NATIVE_ID
     if last is None or not is_guest or isinstance(last.success_rate, UnsetType):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.kit import theme
@@ -11,10 +11,12 @@ from gui.kit.painting import guarded
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from gui.state.session import Session
-from gui.state.task_pictures import OBSERVATION, TaskPictures, read_task_pictures
+from gui.state.task_pictures import SCREEN, TaskPictures, read_task_pictures
 from trainer_core.lab.paths import HomePaths
 
-GAP, CAPTION, MARGIN = 16, 32, 16
+GAP, CAPTION, MARGIN = 48, 32, 16
+ARROW, HEAD = 24, 6
+"""Length of the arrow from start to goal, and of its head, in pixels."""
 
 
 class TaskPreview(QWidget):
@@ -44,13 +46,13 @@ class TaskPreview(QWidget):
             self.setAccessibleName(tr("Start and goal of {task}", task=self._session.task_title(self._task)))
         return self._found
 
-    def scale(self) -> int:
-        """Return device pixels per pixel of the pictures, at most as many as fit."""
+    def scale(self) -> float:
+        """Return device pixels per pixel of a screen, at most as many as fit; half of one fits everywhere."""
         ratio = self.devicePixelRatioF()
         margin = 2 * MARGIN if self._is_stage else 0
-        wide = (self.width() - GAP - margin) * ratio / (2 * OBSERVATION[1])
-        high = (self.height() - CAPTION - margin) * ratio / OBSERVATION[0]
-        return max(1, int(min(wide, high)))
+        wide = (self.width() - GAP - margin) * ratio / (2 * SCREEN[1])
+        high = (self.height() - CAPTION - margin) * ratio / SCREEN[0]
+        return max(0.5, int(min(wide, high)))
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -64,14 +66,23 @@ class TaskPreview(QWidget):
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, title)
                 return
             scale = self.scale() / self.devicePixelRatioF()
-            size = QSize(round(OBSERVATION[1] * scale), round(OBSERVATION[0] * scale))
+            size = QSize(round(SCREEN[1] * scale), round(SCREEN[0] * scale))
             left = (self.width() - 2 * size.width() - GAP) // 2
             top = (self.height() - size.height() - CAPTION) // 2
             for at, (picture, head, text) in enumerate(self._sides(found)):
                 rect = QRect(left + at * (size.width() + GAP), top, size.width(), size.height())
                 image: QImage = image_of(self._palette, picture)
                 painter.drawImage(rect, image)
-                self._paint_words(painter, QRect(rect.left(), rect.bottom() + 1, rect.width(), CAPTION), head, text)
+                self._paint_words(
+                    painter, QRect(rect.left(), rect.bottom() + 1, rect.width() + GAP - 8, CAPTION), head, text
+                )
+
+            middle = QPoint(left + size.width() + GAP // 2, top + size.height() // 2)
+            tip = middle + QPoint(ARROW // 2, 0)
+            painter.setPen(QPen(QColor(colors.muted), 2))
+            painter.drawLine(middle - QPoint(ARROW // 2, 0), tip)
+            for side in (-HEAD, HEAD):
+                painter.drawLine(tip, tip + QPoint(-HEAD, side))
 
     def _sides(self, found: TaskPictures):  # type: ignore[no-untyped-def]
         starts = tr("one of {count} start states", count=found.starts)

@@ -61,7 +61,9 @@ def test_heat_lies_over_the_picture_while_it_is_asked_for(qtbot: QtBot, app: App
     view, saliency = app[LiveView].screen_view, app.actions["saliency"]
     assert not saliency.isEnabled()
     app.window.resize(1024, 700)
+    assert find(app, "strip_" + names.TRAIN_NEW_BUTTON).isChecked()
     deploy(qtbot, app, card(tmp_path / "sees", 1))
+    qtbot.waitUntil(lambda: find(app, "strip_" + names.USE_TRAINED_BUTTON).isChecked())
     qtbot.waitUntil(lambda: view.has_picture and not app[LiveView].panel.isHidden())
     qtbot.waitUntil(lambda: view.fit() >= 2)  # in a small window the game keeps twice its size
     cold = view.grab().toImage()

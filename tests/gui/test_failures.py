@@ -17,6 +17,7 @@ from PySide6.QtCore import QDir
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
+from gui.features.header.view import RunHeader
 from gui.features.log.dock import LogDock
 from gui.features.play.controller import PlayController
 from gui.features.runs.controller import RunsController
@@ -195,7 +196,7 @@ def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(qtbot: QtB
 
 @pytest.mark.parametrize("checkpoint", ["", "checkpoints/000000001024"])
 def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
-    make_app: Callable[..., App], tmp_path: Path, checkpoint: str
+    qtbot: QtBot, make_app: Callable[..., App], tmp_path: Path, checkpoint: str
 ) -> None:
     home = HomePaths(tmp_path / "home")
     run = run_record("r-lost", RunState.RUNNING, env_steps=10, name="mine", pid=2**22 + 1)
@@ -206,6 +207,9 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
     banners = [one for one in app.window.findChildren(Banner) if one.title == "mine was lost"]
     assert [one.button is not None for one in banners] == [bool(checkpoint)]
     assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)
+    app[RunsController].show(run.run_id)
+    ran = app[RunHeader].ran
+    qtbot.waitUntil(lambda: (ran.head.text(), ran.value.text()) == ("Ran for", "\u2013"))
 
 
 def test_plots_of_a_run_whose_folder_was_deleted_say_so(

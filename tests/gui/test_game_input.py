@@ -192,6 +192,7 @@ def test_the_speed_slider_reaches_the_player(qtbot: QtBot, app: App) -> None:
     slider = find(app, "speedSlider")
     slider.setValue(0)
     qtbot.waitUntil(lambda: app[LiveView].strip.real_speed.text() == "0.25x")
+    assert app[LiveView].strip.real_speed.isHidden(), "one figure while the player keeps up"
     slider.setValue(slider.maximum())
     assert app[PlayController].speed == 0.0
     assert find(app, "wantedSpeed").text() == "max"

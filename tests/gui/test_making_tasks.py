@@ -29,10 +29,11 @@ from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.screen import Screen
 from gui.state.session import Mode, Session
+from gui.state.task_pictures import read_task_pictures
 from tests.gui.conftest import QtBot, click, find, press, replaced, there
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
-from trainer_core.lab.paths import ASSETS
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.roms import RegisteredRom, registered_roms, roms_file, sha256_of_rom
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
 from trainer_core.wire.errors import LabError
@@ -577,3 +578,17 @@ def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(
     qtbot.waitUntil(lambda: app[DraftModel].probe)
     made = find(app, names.MAKE_TASK_BUTTON)
     qtbot.waitUntil(lambda: made.visibleRegion().boundingRect() == made.rect())
+
+
+def test_the_pictures_of_a_task_are_whole_screens_where_its_folder_has_them(tmp_path: Path) -> None:
+    home, mine = HomePaths(tmp_path), tmp_path / "tasks" / "mine" / "door"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", mine)
+    text = (mine / "task.toml").read_text()
+    (mine / "task.toml").write_text(text.replace("pocket_quest/leave_bedroom", "mine/door"))
+    whole = read_task_pictures("mine/door", home)
+    (mine / "goal.png").unlink()
+    seen = read_task_pictures("mine/door", home)
+    assert whole is not None
+    assert seen is not None
+    assert (whole.start.shape, whole.goal.shape) == ((144, 160), (144, 160))
+    assert (set(np.unique(whole.start)), seen.start.shape) == ({0, 1, 2, 3}, (72, 80))

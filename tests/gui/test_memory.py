@@ -163,6 +163,19 @@ def test_a_wide_number_never_begins_at_the_last_byte_of_a_region() -> None:
     assert search.narrow(last, EQUAL, 0x34) == 3, "a byte may stand there"
 
 
+def test_a_blank_screen_keeps_its_last_picture_for_a_second(monkeypatch) -> None:
+    order, now = WallOrder(), [10.0]
+    monkeypatch.setattr("gui.features.train.wall_order.time.monotonic", lambda: now[0])
+    drawn = np.arange(40, dtype=np.uint8).reshape(2, 4, 5)
+    order.pictures(drawn)
+    blank = drawn.copy()
+    blank[1] = 3
+    now[0] += 0.9
+    assert (order.pictures(blank) == drawn).all()
+    now[0] += 0.2
+    assert (order.pictures(blank) == blank).all()
+
+
 def test_a_frozen_picture_of_another_shape_is_not_put_into_the_wall() -> None:
     order = WallOrder()
     order.toggle_frozen(1, np.full((4, 5), 7, np.uint8))

@@ -39,7 +39,7 @@ def test_success_is_that_of_the_newest_validation() -> None:
     assert success_of(run_of(0)) is None
     found = success_of(run_of(2))
     assert found is not None
-    assert (found.rate, found.words) == (0.375, "6 of 16 held-out starts")
+    assert (found.rate, found.words, found.is_held_out) == (0.375, "6 of 16", True)
 
 
 def test_the_time_left_is_a_dash_until_three_validations_show_a_trend() -> None:

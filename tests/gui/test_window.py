@@ -120,9 +120,11 @@ def test_panels_come_with_what_one_does_and_go_with_it(qtbot: QtBot, make_app) -
     app.actions["dock.agentDock"].trigger()
     assert shown_in(qtbot, app, Situation.SETUP) == left, "no run yet, so no table of runs"
     assert modes_in_sight(app) == ["modeSwitch"]
+    find(app, names.TRAIN_NEW_BUTTON).setFocus()
     app[TrainingController].set_consent(True)
     app[TrainingController].start()
     assert shown_in(qtbot, app, Situation.RUN) == right | {names.RUNS_DOCK, names.LOG_DOCK}
+    assert app.window.focusWidget() is not find(app, "runFilter"), "letters typed now are commands"
     assert modes_in_sight(app) == ["strip_modeSwitch"]
     assert find(app, "runHeader").isVisible()
     app.window.resize(1440, 780)

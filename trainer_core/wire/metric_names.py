@@ -96,7 +96,7 @@ METRICS: tuple[Metric, ...] = (
         label="reward"),
     _share("success_rate", "Success", "overview", "ratio",
            "Successes per ended training episode that began at the task's own starts, or a few "
-           "random presses after one; 0 when none ended.", label="own starts"),
+           "random presses after one; 0 when none ended.", label="training"),
     _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
            "The same for episodes that began along a demonstration: these begin near the goal, so it is high early.",
            "success_rate", "along demonstrations"),

@@ -62,7 +62,7 @@ NEAR_ALERT = 0.01
 PLOT_MIME = "application/x-dmglab-plot"
 HEAD, ROOM_BELOW = 24, 28
 """Pixels of the header, and around the view below it."""
-NAME_WIDTHS = {600: 164, 520: 144, 380: 120}
+NAME_WIDTHS = {600: 176, 520: 168, 380: 136}
 """Pixels for names beside the plot, by the least width of the card; a narrower one has its values in the header."""
 
 
@@ -320,19 +320,24 @@ class PlotCard(QWidget):
     def _write_values(self) -> None:
         """Write what the line is into the caption, and the values into the header unless they stand beside the plot."""
         found, lines, every = self.readout(), self._lines, self._lines.shown_lines()
-        self.caption.setText(self._alert_here() or self.line_words())
         colors, parts = theme.current(), []
         results = greedy_results(lines.runs[0], every[0][1]) if self.spec.evals and lines.runs else []
         if results and not self.names_width():
             color = self._scenes.color_of(lines.runs[0].run_id, 0, 0).name()
             words = tr("held-out {value}", value=value_text(results[-1].success_rate, is_percent=True))
             parts.append(_colored("\u25cf", color) + _colored(f" {words}", colors.muted))
+        self.caption.setText(self._alert_here() or ("" if parts else self.line_words()))
+        is_named = lines.is_every_line or bool(parts)
         for line, _, name in every if not self.names_width() else ():
             if name in found:
                 text = value_text(found[name], is_percent=self.spec.is_fixed)
-                if lines.is_every_line:
+                if is_named:
                     color = self._scenes.color_of(lines.runs[0].run_id, 0, line).name()
-                    parts.append(_colored("\u25cf", color) + _colored(f" {name} ", colors.muted) + f"<b>{text}</b>")
+                    parts.append(
+                        _colored("\u25cf" if lines.is_every_line else "\u2501", color)
+                        + _colored(f" {name} ", colors.muted)
+                        + f"<b>{text}</b>"
+                    )
                 else:
                     parts.append(f"<b>{text}</b>")
         self.values.setText("&nbsp; ".join(parts))

@@ -94,7 +94,7 @@ class CardTools:
     def refresh(self) -> None:
         """Show the state of the axes, and put the buttons of y left under the axis, those of x right of it."""
         axes = self._axes()
-        bottom = self._card.height() - LETTERS["A"].height() - 3
+        bottom = self._card.height() - LETTERS["A"].height() - (7 if axes.has_labels else 3)
         for axis, left in ((0, min(axes.right, self._card.width() - 46)), (1, 1)):
             for one, x in ((self.auto[axis], left), (self.log[axis], left + 17)):
                 one.move(x, bottom)

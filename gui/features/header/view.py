@@ -166,7 +166,7 @@ class RunHeader(QWidget):
         self.big, self.percent = label("", "heading"), label("%", "muted")
         self.big.setObjectName("successNow")
         self.big.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.told = Fact("headerSuccess", 116)
+        self.told = Fact("headerSuccess", 148)
         self.told.value.hide()
         self.told.remark.setWordWrap(True)
         row.addWidget(self.big)
@@ -197,7 +197,7 @@ class RunHeader(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._row.setSpacing(14 if self.width() < MIDDLE else 24)
-        self.line.setFixedWidth(120 if self.width() < MIDDLE else 172)
+        self.line.setFixedWidth(88 if self.width() < MIDDLE else 140)
         self._fit()
 
     def _fit(self) -> None:
@@ -270,9 +270,11 @@ class RunHeader(QWidget):
         found = success_of(told) if told is not None else None
         if found is not None:
             at = "" if state.is_end or not found.at else f", {since(found.at)}"
-            self._write_success(found.rate, found.words + at)
+            self._write_success(
+                found.rate, f"{found.words}{at}\n{training.validating}".strip(), is_held_out=found.is_held_out
+            )
         elif run is not None and run.best_success_rate:
-            self._write_success(run.best_success_rate, tr("best so far"))
+            self._write_success(run.best_success_rate, tr("best so far"), is_held_out=True)
         else:
             self._write_success(None, tr("no validation yet"))
         self._draw(told, color)
@@ -290,7 +292,8 @@ class RunHeader(QWidget):
         ended = run is not None and state.is_end
         self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)
         if run is not None and ended:
-            self.ran.write(tr("Ran for"), clock_text(elapsed), remark)
+            has_trained = told is not None and told.last_update is not None
+            self.ran.write(tr("Ran for"), clock_text(elapsed) if has_trained else "\u2013", remark)
             self.left.write(
                 tr("Ended"),
                 reason_words(run.reason) or ago(run.finished_at),
@@ -310,10 +313,14 @@ class RunHeader(QWidget):
         left = time_left(told, elapsed) if told is not None and state is RunState.RUNNING else None
         self.left.write(tr("Time left"), about(left), training.unconfirmed or (left.words if left is not None else ""))
 
-    def _write_success(self, rate: float | None, words: str) -> None:
+    def _write_success(self, rate: float | None, words: str, *, is_held_out: bool = False) -> None:
         self.big.setText("\u2013" if rate is None else f"{rate * 100:.0f}")
         self.percent.setVisible(rate is not None)
-        self.told.write(tr("Success"), "" if rate is None else f"{rate:.0%}", words)
+        self.told.write(
+            tr("Success on held-out starts") if is_held_out else tr("Success"),
+            "" if rate is None else f"{rate:.0%}",
+            words,
+        )
 
     def _draw(self, told: RunTelemetry | None, color: str, mark: float = -1.0) -> None:
         if told is None:
@@ -329,7 +336,7 @@ class RunHeader(QWidget):
         watched, found = self._watched, self._watched.validation()
         self._write_task(watched.task)
         self.badge.set_state(RunState.RUNNING, tr("Watching"), is_warning=False)
-        self._write_success(card.success_rate, validation_words(found) if found is not None else tr("held-out starts"))
+        self._write_success(card.success_rate, validation_words(found) if found is not None else "", is_held_out=True)
         self._draw(told, color, float(card.env_steps))
         best = tr("best of {count}", count=watched.siblings()) if watched.is_best else ""
         self.steps.write(tr("Checkpoint"), tr("{count:,} steps", count=card.env_steps), best)

@@ -21,6 +21,8 @@ from trainer_core.wire.buttons import action_name
 from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
 from trainer_core.wire.records import VersusEvent, VersusSide
 
+SPEED_DIFFERS = 0.1
+"""Least difference, as a share of the wanted speed, from which the actual one is written too."""
 ONE_ROW = 760
 """Width in pixels from which all buttons stand in one row."""
 TRANSPORT = {
@@ -195,8 +197,15 @@ class PlayStrip(QWidget):
         if info.flags & FLAG_SUCCESS:
             parts.insert(0, tr("goal reached"))
         self.values.setText("   ".join(parts))
-        self.real_speed.setText(f"{info.speed:.2f}x" if info.speed else "")
+        self._write_speed(info.speed)
         self._write_clock()
+
+    def _write_speed(self, speed: float) -> None:
+        """Show the actual speed where it is not the wanted one: slower by a tenth or more, or as fast as it goes."""
+        wanted = self._playing.speed
+        differs = bool(speed) and (not wanted or abs(speed - wanted) >= SPEED_DIFFERS * wanted)
+        self.real_speed.setText(f"{speed:.2f}x" if speed else "")
+        self.real_speed.setVisible(differs)
 
     def refresh(self, mode: Mode) -> None:
         """Show the current state of the player (playing, paused, recording) in all controls."""

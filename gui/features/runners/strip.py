@@ -118,11 +118,14 @@ class Strip(QWidget):
         learns = self._session.mode is Mode.AGENT
         for widget in (self._rules[1], self._rules[2], self.operations, self.summary):
             widget.setVisible(learns)
+        # A policy that plays is "Use trained", whatever the next run would be.
+        watches = self._situations.now is Situation.WATCH
+        self.operations.set_value(Operation.USE if watches else self._session.operation)
         self.summary.setText(self._words() if learns else "")
 
     def _words(self) -> str:
         """Return what *Start* or *Deploy* would begin."""
-        if self._session.operation is Operation.TRAIN:
+        if self.operations.value == Operation.TRAIN:
             return self._draft.summary()
         card = self._checkpoints.selected
         if card is None:

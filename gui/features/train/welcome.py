@@ -22,13 +22,13 @@ from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import END_OF_RUN, Notices
 from gui.state.session import Navigation
-from gui.state.task_preview import TaskPreview
+from gui.state.task_preview import GAP, TaskPreview
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
 
-PICTURE, GAP, CAPTION = (288, 320), 16, 32
-"""Size (height, width) of each picture on the card, and the pixels between and below them."""
+PICTURE, CAPTION = (288, 320), 32
+"""Size (height, width) of each picture on the card, and the pixels below them."""
 CARD_WIDTH = 2 * PICTURE[1] + GAP
 MARGIN = 40
 LOW = 640
@@ -184,6 +184,8 @@ class Welcome(QWidget):
         if is_shown:
             self._on_back()
             self.start.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif (focused := self.focusWidget()) is not None:
+            focused.clearFocus()  # else Qt gives the focus to some field of a dock
 
     def _refresh(self) -> None:
         training = self._training
