@@ -232,6 +232,11 @@ class Layout(QObject):
 
     # -- sizes ------------------------------------------------------------------------------
 
+    @property
+    def is_settling(self) -> bool:
+        """True while sizes are being set, so that those on show are not the user's."""
+        return self._settling.isActive() or self._turn.isActive()
+
     def _settle(self) -> None:
         """Set the sizes of the docks now and while Qt resizes them."""
         self._settling.start()
