@@ -235,7 +235,7 @@ class Layout(QObject):
     @property
     def is_settling(self) -> bool:
         """True while sizes are being set, so that those on show are not the user's."""
-        return self._settling.isActive() or self._turn.isActive()
+        return self._settling.isActive()
 
     def _settle(self) -> None:
         """Set the sizes of the docks now and while Qt resizes them."""
@@ -245,14 +245,16 @@ class Layout(QObject):
 
     def _note_sizes(self, hiding: QObject | None = None) -> None:
         """Remember the sizes of the docks, which Qt changes only after this turn, and of the one that is `hiding`."""
-        if self._settling.isActive() or not self._window.isVisible():
+        if self.is_settling or not self._window.isVisible():
             return
         for dock in self._all_docks():
             if dock.objectName() not in self._arranged or dock.isFloating():
                 continue
-            behind = any(not one.visibleRegion().isEmpty() for one in self._window.tabifiedDockWidgets(dock))
+            mates = self._window.tabifiedDockWidgets(dock)
+            behind = any(not one.visibleRegion().isEmpty() for one in mates)
             if not behind and (dock is hiding or not dock.visibleRegion().isEmpty()):
-                self._sizes[dock.objectName()] = self._size_of(dock)
+                size = self._size_of(dock)
+                self._sizes |= {one.objectName(): size for one in (dock, *mates)}  # they share one place
         self._settling.start()
 
     def _size_of(self, dock: QDockWidget) -> QSize:

@@ -3,7 +3,6 @@
 # pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDockWidget
@@ -213,11 +212,7 @@ def test_docks_that_went_come_back_in_their_sizes(qtbot: QtBot, app: App, keys: 
         app.window.findChild(QDockWidget, f"{name}Dock").toggleViewAction().trigger()
         qtbot.wait(1)
         qtbot.waitUntil(lambda: not layouts.is_settling)
-
-    def are_back() -> bool:  # Qt shares out an odd pixel as it likes
-        return all(np.abs(np.subtract(size, before[name])).max() <= 1 for name, size in heights(app).items())
-
-    qtbot.waitUntil(are_back)
+    qtbot.waitUntil(lambda: heights(app) == before)
 
 
 def test_a_dock_that_floats_is_raised_once_its_window_is_there(qtbot: QtBot, make_app, monkeypatch) -> None:
