@@ -75,6 +75,11 @@ def target_of(run: RunTelemetry) -> float:
     return _number(run, "target_success")
 
 
+def time_limit_of(run: RunTelemetry) -> float:
+    """Return the seconds after which the run ends; 0 for a run without that limit."""
+    return _number(run, "seconds")
+
+
 def time_left(run: RunTelemetry, elapsed_s: float) -> TimeLeft | None:
     """Return when the run will end, `elapsed_s` seconds into its training; None while nothing tells.
 
@@ -108,7 +113,7 @@ def _to_steps(run: RunTelemetry) -> TimeLeft | None:
 
 
 def _to_seconds(run: RunTelemetry, elapsed_s: float) -> TimeLeft | None:
-    limit = _number(run, "seconds")
+    limit = time_limit_of(run)
     return TimeLeft(max(0.0, limit - elapsed_s), tr("to the time limit")) if limit else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -76,7 +77,6 @@ class TaskPreview(QWidget):
                 self._paint_words(
                     painter, QRect(rect.left(), rect.bottom() + 1, rect.width() + GAP - 8, CAPTION), head, text
                 )
-
             middle = QPoint(left + size.width() + GAP // 2, top + size.height() // 2)
             tip = middle + QPoint(ARROW // 2, 0)
             painter.setPen(QPen(QColor(colors.muted), 2))
@@ -84,12 +84,15 @@ class TaskPreview(QWidget):
             for side in (-HEAD, HEAD):
                 painter.drawLine(tip, tip + QPoint(-HEAD, side))
 
-    def _sides(self, found: TaskPictures):  # type: ignore[no-untyped-def]
+    def _sides(self, found: TaskPictures) -> tuple[tuple[np.ndarray, str, str], ...]:
+        """Return picture, name and remark of start and goal."""
         starts = tr("one of {count} start states", count=found.starts)
         if self._is_stage and found.held_out:
             starts = tr("{starts}, {count} held out", starts=starts, count=found.held_out)
-        near = tr("near enough at a distance of {tau:g}", tau=found.tau) if self._is_stage else ""
-        goal = near or tr("one picture is the goal")
+        if self._is_stage:
+            goal = tr("near enough at a distance of {tau:g}", tau=found.tau)
+        else:
+            goal = tr("one picture is the goal")
         return (found.start, tr("Start"), starts), (found.goal, tr("Goal"), goal)
 
     def _paint_words(self, painter: QPainter, line: QRect, head: str, text: str) -> None:

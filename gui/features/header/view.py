@@ -29,6 +29,7 @@ from gui.state.run_progress import (
     success_of,
     target_of,
     time_left,
+    time_limit_of,
     validation_words,
     validations,
 )
@@ -286,8 +287,8 @@ class RunHeader(QWidget):
 
     def _write_time(self, run: RunRecord | None, told: RunTelemetry | None) -> None:
         training, state = self._training, self._training.state
-        elapsed, limit = self._elapsed_s(), told.meta.config.get("seconds") if told and told.meta else 0
-        remark = tr("limit {clock}", clock=clock_text(limit)) if isinstance(limit, int | float) and limit else ""
+        elapsed, limit = self._elapsed_s(), time_limit_of(told) if told is not None else 0.0
+        remark = tr("limit {clock}", clock=clock_text(limit)) if limit else ""
         notice = training.notice
         ended = run is not None and state.is_end
         self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)

@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gui.features.runners.switches import mode_switch, operation_switch, task_box
+from gui.features.runners.switches import mode_switch, task_box
+from gui.features.train.dock import operation_switch
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import NATIVE, ActionRegistry

@@ -1,6 +1,6 @@
-"""Switches of mode, operation and task, which the agent dock and the strip both have; the session has the choices.
+"""Switches of mode and task, which the agent dock and the strip both have; the session has the choices.
 
-A widget that moves between the two would do too, but PySide 6.11 then frees memory of other widgets' items twice.
+One widget that moves between the two crashed PySide 6.11 in a third of all tries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.containers import Segmented
 from gui.kit.words import tr
-from gui.state.session import Mode, Operation, Session
+from gui.state.session import Mode, Session
 
 _TIP = Qt.ItemDataRole.ToolTipRole
 
@@ -34,23 +34,6 @@ def mode_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> 
     made.button(Mode.HUMAN).clicked.connect(actions["playGame"].trigger)
     session.mode_changed.connect(made.set_value)
     made.set_value(session.mode)
-    return made
-
-
-def operation_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> Segmented:
-    """Return a switch between training anew and the use of what is trained."""
-    made = Segmented(
-        f"{prefix}operationSwitch",
-        [
-            (Operation.TRAIN, tr("Train new"), prefix + names.TRAIN_NEW_BUTTON),
-            (Operation.USE, tr("Use trained"), prefix + names.USE_TRAINED_BUTTON),
-        ],
-        tr("Train or play"),
-    )
-    made.picked.connect(lambda value: session.set_operation(Operation(value)))
-    made.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
-    session.operation_changed.connect(made.set_value)
-    made.set_value(session.operation)
     return made
 
 

@@ -179,7 +179,7 @@ class TrainingController(QObject):
 
     @property
     def demo_words(self) -> str:
-        """One line on the preset that the demo uses, and why."""
+        """Return one line on the preset that the demo uses, and why."""
         preset = PRESETS[self.demo_preset]
         return tr(
             "{hardware}: the demo uses the {preset} preset, {count:,} Game Boys. You see its command before it runs.",

@@ -33,6 +33,23 @@ ROOMY = 680
 MIN_WIDTH = 256
 
 
+def operation_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> Segmented:
+    """Return a switch between training anew and the use of what is trained."""
+    made = Segmented(
+        f"{prefix}operationSwitch",
+        [
+            (Operation.TRAIN, tr("Train new"), prefix + names.TRAIN_NEW_BUTTON),
+            (Operation.USE, tr("Use trained"), prefix + names.USE_TRAINED_BUTTON),
+        ],
+        tr("Train or play"),
+    )
+    made.picked.connect(lambda value: session.set_operation(Operation(value)))
+    made.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
+    session.operation_changed.connect(made.set_value)
+    made.set_value(session.operation)
+    return made
+
+
 class TrainingDock(Dock):
     def __init__(
         self, session: Session, training: TrainingController, checkpoints: CheckpointList, actions: ActionRegistry
@@ -47,7 +64,7 @@ class TrainingDock(Dock):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(self._operation_switch())
+        column.addLayout(self._operation_row())
         column.addWidget(self._pages, 1)
         self.setWidget(body)
         training.badge_changed.connect(self._on_badge)
@@ -72,17 +89,8 @@ class TrainingDock(Dock):
 
     # -- building ---------------------------------------------------------------------------
 
-    def _operation_switch(self) -> QHBoxLayout:
-        self.operations = Segmented(
-            "operationSwitch",
-            [
-                (Operation.TRAIN, tr("Train new"), names.TRAIN_NEW_BUTTON),
-                (Operation.USE, tr("Use trained"), names.USE_TRAINED_BUTTON),
-            ],
-            tr("Train or play"),
-        )
-        self.operations.picked.connect(lambda value: self._session.set_operation(Operation(value)))
-        self.operations.button(Operation.TRAIN).clicked.connect(self._actions["trainNew"].trigger)
+    def _operation_row(self) -> QHBoxLayout:
+        self.operations = operation_switch(self._session, self._actions)
         row = QHBoxLayout()
         row.setContentsMargins(12, 12, 12, 4)
         row.addWidget(self.operations)
@@ -158,7 +166,6 @@ class TrainingDock(Dock):
     # -- following the model ----------------------------------------------------------------
 
     def _on_operation(self, operation: Operation) -> None:
-        self.operations.set_value(operation)
         self._pages.setCurrentIndex(0 if operation is Operation.TRAIN else 1)
 
     def _on_runner(self) -> None:

@@ -49,7 +49,7 @@ class Hardware(QObject):
 
     @property
     def words(self) -> str:
-        """One line on why `preset` fits, such as "NVIDIA H200, 140 GiB: 8,192 Game Boys"."""
+        """Return one line on why `preset` fits, such as "NVIDIA H200, 140 GiB: 8,192 Game Boys"."""
         count = PRESETS[self.preset].fields["num_envs"]
         return tr("{hardware}: {count:,} Game Boys", hardware=self.name, count=count)
 
