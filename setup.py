@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: where our packages and the folder `assets` lie in a wheel.
+"""What pyproject.toml cannot say: where our packages and the folders `assets` and `docs` lie in a wheel.
 
 In a wheel they are below `dmglab`, in a folder that one .pth file puts at the end of the path: a
 `gui` or an `emulator` of somebody else is neither overwritten nor hidden. A checkout, an editable
@@ -16,7 +16,8 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 BUILD = tempfile.TemporaryDirectory(prefix="dmglab-build-")  # removed when this process ends
-INSIDE = ("emulator", "trainer_core", "gui", "dmglab_assets")
+FOLDERS = {"dmglab_assets": "assets", "dmglab_docs": "docs"}
+INSIDE = ("emulator", "trainer_core", "gui", *FOLDERS)
 SHELF = Path("dmglab", "own-packages")
 """As dmglab/__init__.py looks for it."""
 
@@ -32,14 +33,15 @@ class BuildPy(build_py):
         (built / SHELF).mkdir(parents=True)
         for name in INSIDE:
             shutil.move(built / name, built / SHELF / name)
+        shutil.copy("CHANGELOG.md", built / SHELF / "dmglab_docs")
         (built / "dmglab.pth").write_text(f"{SHELF.as_posix()}\n")
 
 
 setup(
     cmdclass={"build_py": BuildPy},
     options={"build": {"build_base": BUILD.name}},
-    packages=[*find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]), "dmglab_assets"],
-    package_dir={"dmglab_assets": "assets"},
+    packages=[*find_packages(include=["dmglab*", "emulator*", "trainer_core*", "gui*"]), *FOLDERS],
+    package_dir=FOLDERS,
     package_data={
         "dmglab": ["py.typed"],
         "gui": ["languages/*.json"],
@@ -50,6 +52,7 @@ setup(
             "arc/*/*.json",
             "arc/*/*.py",
             "desktop/*.desktop",
+            "fonts/*",
             "games/*/*.gb",
             "games/*/*.json",
             "games/*/*.sym",
@@ -59,6 +62,9 @@ setup(
             "profiles/*.toml",
             "tasks/**/*",
         ],
+        # What the app's manual shows.
+        "dmglab_docs": ["guide/*.md", "reference/*.md", "images/app-*.png", "images/*.gif", "images/guide/*.png"],
     },
+    exclude_package_data={"dmglab_docs": ["requirements.txt"]},
     include_package_data=False,
 )

@@ -41,7 +41,7 @@ def load_policy(
 ) -> Policy:
     """Load the policy of a checkpoint, or of the best checkpoint of a run.
 
-    `source`: a `Run`, a `Checkpoint`, a run's id, the folder of a run or checkpoint, or `latest`.
+    `source`: a `Run`, a `Checkpoint`, a run's name or id, the folder of a run or checkpoint, or `latest`.
     `mode`: `greedy` takes the likeliest action, `leave_loops` the same but the next likeliest where a
     picture comes back within an episode, `sample` draws by the probabilities. Raises LabError, one
     line, for a missing policy and for one of another library, which only that library can load.

@@ -25,6 +25,7 @@ from trainer_core.lab.presets import default_config, with_limit
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_reader import read_history
+from trainer_core.runs.names import named
 from trainer_core.service.preflight import run_checks
 from trainer_core.service.trainer import TrainerService
 from trainer_core.wire.checks import require
@@ -41,10 +42,12 @@ TELL_S = 2.0
 """Seconds between two lines of progress."""
 
 
-def runs(home: str | os.PathLike[str] | None = None) -> list[Run]:
-    """Return all runs of the data folder `home`, the newest last."""
+def runs(home: str | os.PathLike[str] | None = None, *, name: str = "") -> list[Run]:
+    """Return the runs of the data folder `home`, the newest last; with `name`, those with this name or id, or with
+    this beginning of one."""
     paths = find_home(home)
-    found = RunRegistry(paths).reconcile().values()
+    found = list(RunRegistry(paths).reconcile().values())
+    found = named(name, found) if name else found
     return [Run(record.run_id, paths) for record in sorted(found, key=lambda record: record.created_at)]
 
 
@@ -123,7 +126,7 @@ class Run:
 
     def __repr__(self) -> str:
         record = self._record
-        return f"<Run {self.id}: {record.task}, {record.state}, {record.env_steps:,} steps>"
+        return f"<Run {record.title}: {record.task}, {record.state}, {record.env_steps:,} steps>"
 
     @property
     def _record(self) -> RunRecord:
@@ -146,7 +149,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Display name; may be empty."""
+        """Name that the user gave, or one made of the id, such as quiet-moth-12."""
         return self._record.name
 
     @property
@@ -205,7 +208,9 @@ class Run:
             self.stop()
             raise
         if record.state in (RunState.FAILED, RunState.LOST):
-            raise LabError(f"run {self.id} {record.state}: {record.reason}; {self.folder / 'worker.log'} says more")
+            raise LabError(
+                f"run {record.title} {record.state}: {record.reason}; {self.folder / 'worker.log'} says more"
+            )
         return self
 
     def stop(self) -> Self:

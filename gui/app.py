@@ -17,6 +17,7 @@ from gui.features import (
     curves,
     disk,
     games,
+    header,
     league,
     log,
     memory,
@@ -60,6 +61,7 @@ FEATURES = (
     league,
     sweeps,
     runners,
+    header,
     disk,
     log,
 )
@@ -104,6 +106,7 @@ class App(QObject):
         build_menus(self.window.menuBar(), self.actions, context.menus)
         theme.dress(self.window)
         self.window.layouts.restore()
+        self.window.layouts.arranged.connect(self[curves.ViewHistory].forget_difference)
         self[curves.ViewHistory].forget_difference()
         self.setParent(self.window)
         context.own(self)
@@ -122,7 +125,9 @@ class App(QObject):
         window.center.currentChanged.connect(lambda _: context.view.keep_tab(context.navigation.place))
         for page in filter(None, (feature.first_page for feature in self._features)):
             self[play.LiveView].place_welcome(context.add(page()))
-        window.place_docks(context.docks, context.session, context.navigation, context.settings)
+        bars = [context.add(make()) for feature in self._features for make in feature.bars]
+        window.place_bars(bars, self[runners.ModeCorner])
+        window.place_docks(context.docks, context.session, context.navigation, context.situations, context.settings)
         window.place_notices(context.notices, self.actions)
         window.place_status(self[train.RunStatus])
         context.add(DesktopNotices(context.notices, context.settings)).watch(window)
@@ -132,13 +137,13 @@ class App(QObject):
     def _define_commands(self) -> None:
         context = self.context
         tabs = {"telemetry": self[curves.TelemetryDock].tabs, "center": self.window.center}
-        define_places(self.actions, self._docks, tabs, context.telemetry)
+        define_places(self.actions, self._docks, tabs, context.telemetry, self.window.layouts)
         define_views(context, self.window.layouts)
         define_help(self.actions, self.window, context.home.root)
         notices = Choice(
             DESKTOP_SETTING,
             tr("Desktop notifications"),
-            tr("When a run ends or an alert fires while this window is not in front."),
+            tr("Sent when a run ends or needs attention while this window is not in front."),
         )
         choices = [choice for feature in self._features for choice in feature.choices]
         define_dialogs(context, self._features, [*choices, notices])
@@ -153,11 +158,14 @@ class App(QObject):
         if problem := self.context.settings.problem:
             self.context.notices.tell(
                 tr("Your settings could not be read"),
-                tr("{problem}; it is kept as {name}", problem=problem, name=DAMAGED),
+                tr("{problem}; the file was renamed to {name}", problem=problem, name=DAMAGED),
                 "warn",
             )
         for feature in self._features:
             feature.open_home()
+        if self.bridge.service.runs:  # the card is for who has none
+            self.context.navigation.leave_welcome()
+        self.context.situations.open_home()
 
 
 def create_app(home: Path, theme_name: str = "") -> App:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,7 +26,10 @@ if not os.environ.get("DISPLAY"):
 BEGUN = time.perf_counter()
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gui.app import App
+    from gui.features.curves.card import PlotCard
 
 POINTS = 100_000
 RECORDS_PER_S = 20
@@ -136,11 +140,11 @@ def many_runs(count: int) -> dict[str, float]:
 
 
 def overlay(count: int, points: int = 2000) -> dict[str, float]:
-    """Show `count` runs at once, let one of them grow, switch the theme."""
+    """Show `count` runs at once, let one of them grow, zoom, point at one, switch the theme."""
     import numpy as np
     from PySide6.QtTest import QTest
 
-    from gui.app import create_app, create_application
+    from gui.app import create_application, open_app
     from gui.features.curves.view import CurvesView
     from gui.state.appearance import Appearance
     from gui.state.session import Navigation, Place
@@ -148,8 +152,8 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     from tests.support.made_records import update_record
 
     application = create_application()
-    app = create_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
-    app.window.show()
+    app = open_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
+    app.window.resize(1440, 900)
     app[Navigation].leave_welcome()
     app[Navigation].show(Place.CURVES)
     QTest.qWait(500)
@@ -168,30 +172,47 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
     def seen() -> list:
         return [c for c in view.cards_in_front() if not c.visibleRegion().isEmpty()]
 
-    def until_drawn() -> float:
-        begun = time.perf_counter()
+    def until_drawn() -> tuple[float, float]:
+        """Return the seconds, and those of processor time, until all plots in sight are drawn and painted."""
+        begun, cpu = time.perf_counter(), time.process_time()
         QTest.qWait(1)
         while not seen() or any(card.is_stale() for card in seen()):
             QTest.qWait(1)
         application.processEvents()
-        return time.perf_counter() - begun
+        return time.perf_counter() - begun, time.process_time() - cpu
 
-    cpu = time.process_time()
+    def paint(act: Callable[[PlotCard], object]) -> float:
+        """Return the processor time in milliseconds for each plot in sight to do this and be painted."""
+        cpu = time.process_time()
+        for card in seen():
+            act(card)
+            card.canvas.viewport().repaint()
+        return (time.process_time() - cpu) * 1000 / len(seen())
+
     telemetry.set_focus(names[0])
     telemetry.set_pinned(names)
-    drawn = until_drawn()
-    drawn_cpu = time.process_time() - cpu
-    overlay_ms, _ = gaps.worst_ms()
-    computed = sum(card._lines.computed for card in seen())
-    pictures = sum(card.canvas.pictures for card in seen())
-    cpu = time.process_time()
+    drawn, drawn_cpu = until_drawn()
+    overlay_ms, overlay_cpu_ms = gaps.worst_ms()
+    pictures, refresh = sum(card.canvas.pictures for card in seen()), []
     for step in range(20):
         telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
+        telemetry.runs[names[0]].table._data[1, points + step] = points * 2048.0  # within the room to grow
+        refresh.append(paint(lambda card: card.redraw()))
+    QTest.qWait(10)
+    gaps.worst_ms()
+    for step in range(20, 40):
+        telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
         until_drawn()
-    refresh_s = (time.process_time() - cpu) / 20
     refresh_ms, _ = gaps.worst_ms()
-    computed = sum(card._lines.computed for card in seen()) - computed
     pictures = sum(card.canvas.pictures for card in seen()) - pictures
+    moves = []
+    for step in range(20):
+        telemetry.set_x_range((0.0, (points - 20 * step) * 2048.0))
+        moves.append(paint(lambda card: None))
+    sharp, _ = until_drawn()
+    crosses = [paint(lambda card, x=x: telemetry.set_crosshair(x * 2048.0)) for x in range(0, points // 2, 50)]
+    points_at = [paint(lambda card, name=name: telemetry.set_highlight(name)) for name in names[:10]]
+    telemetry.set_highlight("")
     themes, themes_cpu = [], []
     for name in ("light", "dark", "light"):
         begun, cpu = time.perf_counter(), time.process_time()
@@ -207,14 +228,39 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
         "drawn_s": round(drawn, 2),
         "drawn_cpu_s": round(drawn_cpu, 2),
         "gap_worst_overlay_ms": overlay_ms,
-        "refresh_cpu_ms": round(refresh_s * 1000, 1),
+        "gap_worst_overlay_cpu_ms": overlay_cpu_ms,
+        "refresh_cpu_ms_a_plot": round(median(refresh), 1),
         "gap_worst_refresh_ms": refresh_ms,
-        "lines_computed_a_refresh": computed / 20,
-        "pictures_made_in_20": pictures,
+        "pictures_made_in_40": pictures,
+        "move_cpu_ms_a_plot": round(median(moves), 1),
+        "sharp_after_s": round(sharp, 2),
+        "crosshair_cpu_ms_a_plot": round(median(crosses), 1),
+        "highlight_cpu_ms_a_plot": round(median(points_at), 1),
         "theme_worst_ms": round(max(themes) * 1000),
         "theme_best_ms": round(min(themes) * 1000),
         "theme_cpu_ms": round(min(themes_cpu) * 1000),
+        **lines(),
     }
+
+
+def lines(points: int = 1200, width: int = 600) -> dict[str, float]:
+    """Measure one antialiased line of 1.5 pixels, stroked by Qt and as the app paints it, in ms of processor time."""
+    import numpy as np
+    from PySide6.QtGui import QColor, QImage, QPainter
+
+    from gui.kit.plot_picture import stroke
+
+    walk = np.random.default_rng(2).normal(size=points).cumsum() * 60 / points**0.5
+    places = np.stack([np.linspace(0, width, points), 110 + walk], axis=1)
+    image, found = QImage(width, 220, QImage.Format.Format_ARGB32_Premultiplied), {}
+    with QPainter(image) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for name, is_file in (("line_stroked_ms", True), ("line_painted_ms", False)):
+            cpu = time.process_time()
+            for _ in range(20):
+                stroke(painter, places, QColor("white"), 1.5, is_file=is_file)
+            found[name] = round((time.process_time() - cpu) * 50, 2)
+    return found
 
 
 def live(seconds: float) -> dict[str, float]:
@@ -260,7 +306,7 @@ class Stream:
 
         from gui.features.curves.dock import TelemetryDock
         from gui.features.play.live import LiveView
-        from gui.state.session import Navigation
+        from gui.state.session import Mode, Navigation, Session
         from gui.state.telemetry import TelemetryModel
         from tests.support.made_records import update_record
         from trainer_core.wire.frames import FrameShape, FrameWriter
@@ -277,7 +323,9 @@ class Stream:
         table.column("env_steps")[:] = np.arange(POINTS) * 2048
         self._telemetry.set_focus("bench")
         app[TelemetryDock].tabs.setCurrentIndex(1)  # eight plots
+        app[Session].set_mode(Mode.HUMAN)  # the place of the game, not a preview of the next run
         app[Navigation].leave_welcome()
+        app[Navigation].show_dock("telemetryDock")
         app[LiveView].source.open(frames)
         app[LiveView].refresh()
         self._timers = [QTimer(interval=16), QTimer(interval=1000 // RECORDS_PER_S)]

@@ -1,7 +1,8 @@
 """Time *Deploy* to the first picture, then count a game's paints while a training streams.
 
-    python scripts/bench_live.py --home HOME [--seconds 10]    one JSON object; needs a checkpoint
+    python scripts/bench_live.py --home HOME [--seconds 10] [--cold 5]    one JSON object; needs a checkpoint
 
+With --cold, no player has loaded ahead; that many turns are timed, before the training and beside it.
 The player and the trainer are real processes on the same cores; offscreen without a display. The
 worst gap is what a 1 ms timer on the UI thread sees while both run.
 """
@@ -24,11 +25,13 @@ if not os.environ.get("DISPLAY"):
 import psutil
 from PySide6.QtCore import QTimer
 
-from gui.app import create_application, open_app
+from gui.app import App, create_application, open_app
 from gui.features.checkpoints.controller import CheckpointsController
+from gui.features.play.ahead import PLAYER_AHEAD, PlayAhead
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
 from gui.features.train.controller import TrainingController
+from gui.kit.settings import Settings
 from gui.shell.shutdown import Shutdown
 from gui.state.checkpoints import CheckpointList
 from gui.state.telemetry import TelemetryModel
@@ -39,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--cold", type=int, default=0)
     options = parser.parse_args()
     create_application()
     app = open_app(options.home, "dark")
@@ -52,8 +56,10 @@ def main() -> None:
     until(lambda: has_loaded(waiting))
     begun = time.monotonic()
     app.actions["deploy"].trigger()
-    until(lambda: view.has_picture and view.paints)
+    until(lambda: playing.picture is not None and view.paints)
     found: dict[str, object] = {"deploy_s": round(time.monotonic() - begun, 2)}
+    if options.cold:
+        found["cold_deploy_s"] = cold_turns(app, options.cold)
     training = app[TrainingController]
     training.prepare_demo()
     until(lambda: training.checks and not training.checking)
@@ -61,6 +67,8 @@ def main() -> None:
     until(lambda: training.state is RunState.RUNNING)
     records = app[TelemetryModel]
     until(lambda: records.focus)
+    if options.cold:
+        found["cold_deploy_beside_training_s"] = cold_turns(app, options.cold)
     gaps, last = [], [time.monotonic()]
 
     def tick() -> None:
@@ -92,6 +100,25 @@ def main() -> None:
     app[Shutdown].begin()
     until(lambda: app[Shutdown].has_ended)
     os._exit(0)
+
+
+def cold_turns(app: App, turns: int) -> list[float]:
+    """Return the seconds from Deploy to the painted picture, each turn without a player and without one ahead."""
+    playing, view, taken = app[PlayController], app[LiveView].screen_view, []
+    app[Settings].set(PLAYER_AHEAD, False)
+    app[PlayAhead].end()
+    for _ in range(turns):
+        playing.stop()
+        until(lambda: not playing.is_active and playing.picture is None and not playing.player.ahead.is_waiting)
+        begun = time.monotonic()
+        app.actions["deploy"].trigger()
+        until(lambda: playing.picture is not None)
+        paints = view.paints
+        until(lambda paints=paints: view.paints > paints)
+        taken.append(round(time.monotonic() - begun, 2))
+        until(lambda: playing.is_active and not playing.busy)
+    app[Settings].set(PLAYER_AHEAD, True)
+    return taken
 
 
 def has_loaded(ahead) -> bool:

@@ -41,7 +41,7 @@ from PySide6.QtWidgets import (
 from gui.app import create_app, create_application
 from gui.features.curves.dock import TelemetryDock
 from gui.shell.shutdown import Shutdown
-from tests.gui.conftest import until, use_echo
+from tests.gui.conftest import QtBot, use_echo
 from trainer_core.service import StopLadder
 from trainer_core.wire.errors import LabError
 
@@ -138,7 +138,7 @@ class Monkey:
         self._end_kept()
         children = self._children()
         self.app[Shutdown].begin()
-        until(lambda: self.app[Shutdown].has_ended, 60.0)
+        QtBot().waitUntil(lambda: self.app[Shutdown].has_ended)
         self._wait_for_ends(children)
         orphans = [f"{pid} {name}" for pid, name in children.items() if self._is_alive(pid)]
         return {

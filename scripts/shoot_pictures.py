@@ -33,12 +33,11 @@ from trainer_core.wire.run_record import RunState
 SIZE = "1280x800"
 TASK = "pocket_quest/leave_bedroom"
 SEEDS, SEED_S = (1, 2), 20
-"""Of the runs that are there before, for the picture of several curves."""
+"""Of further runs, for the picture of several curves."""
 
 
-def dmglab(home: Path, *words: str) -> None:
-    command = [sys.executable, "-m", "trainer_core.cli.main", *words, "--home", str(home)]
-    subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def command(home: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "trainer_core.cli.main", *words, "--home", str(home)]
 
 
 class Photographer(Hand):
@@ -74,6 +73,9 @@ class Photographer(Hand):
         await self.take("app-training", 1.5)
         await self.until(lambda: training.state.is_end, "the end of the training")
         assert training.state is RunState.FINISHED, training.state
+        for seed in SEEDS:
+            words = ("train", "--task", TASK, "--device", "cpu", "--seed", str(seed), "--seconds", str(SEED_S))
+            await self.run(*command(self.app.bridge.home.root, *words))
         self.app[RunsController].show_all([run_id for run_id in self.app.bridge.service.runs])
         self.show(Place.CURVES)
         await self.until(lambda: len(self.app[TelemetryModel].runs) > len(SEEDS), "the curves of every run")
@@ -121,10 +123,8 @@ def main() -> int:
     if (status := on_own_display(SIZE)) is not None:
         return status
     home = Path(tempfile.mkdtemp(prefix="pictures-")) / "home"
-    for seed in SEEDS:
-        dmglab(home, "train", "--task", TASK, "--device", "cpu", "--seed", str(seed), "--seconds", str(SEED_S))
     use_app(lambda app: Photographer(app, options.out).work(), home, "light")
-    dmglab(home, "rollout", "--out", str(home / "rollout"))
+    subprocess.run(command(home, "rollout", "--out", str(home / "rollout")), check=True, stdout=subprocess.DEVNULL)
     moving = options.out / "leave-bedroom.gif"
     shutil.copyfile(home / "rollout" / "rollout.gif", moving)
     print(moving)

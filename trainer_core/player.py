@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from trainer_core.host.process_start import begin_process
-from trainer_core.play.warm_up import rehearse
+from trainer_core.play.warm_up import play_a_frame, think
 
 if __name__ == "__main__":
     begin_process()  # before the imports below read the texts of the emulator's kernels
@@ -122,10 +122,10 @@ def _tell_compiling(events: Events) -> None:
     tell_what_compiles(tell)
 
 
-def _rehearse(directory: Path, with_policy: bool, pipe: Pipe) -> None:
+def _rehearse(directory: Path, pipe: Pipe) -> None:
     events = Events(pipe, directory.name)
     _tell_compiling(events)
-    rehearse(home_of_player(directory), with_policy=with_policy)
+    play_a_frame(home_of_player(directory))
     events.tell(records.StateEvent, state="starting", detail="loaded")
 
 
@@ -137,8 +137,8 @@ def main() -> None:
     die_with_parent()
     pipe, directory = Pipe(), Path(sys.argv[1])
     if order := os.environ.pop(AHEAD, ""):
-        with_policy = not os.environ.pop(FOR_PERSON, "")
-        os.environ.update(wait_for_order(lambda: _rehearse(directory, with_policy, pipe), int(order)))
+        steps = () if os.environ.pop(FOR_PERSON, "") else (think,)
+        os.environ.update(wait_for_order(int(order), lambda: _rehearse(directory, pipe), *steps))
     code = run(directory, agent_class("".join(sys.argv[2:])), pipe)
     sys.stderr.flush()
     end_group(code)

@@ -104,6 +104,8 @@ class ActionRegistry:
         """Default shortcuts of all commands, in Qt's spelling."""
         self._holders: dict[str, str] = {}
         """Command id by its present shortcut, in Qt's spelling."""
+        self.finders: list[Callable[[str], list[QAction]]] = []
+        """Functions that return actions for the letters typed in the palette, such as one for each run found."""
 
     def add(
         self,
@@ -215,13 +217,19 @@ class _Follower(QObject):
         self._button, self._action = follower, action
         self._is_there = True
         self._clicked_at, self._clicked_as = 0.0, ""
+        self._pressed_as = ""
         follower.setProperty("action", action.objectName())
+        follower.pressed.connect(self._on_pressed)
         follower.clicked.connect(self._on_clicked)
         action.changed.connect(self._on_changed)
         self._on_changed()
 
+    def _on_pressed(self) -> None:
+        self._pressed_as = self._action.text()
+
     def _on_clicked(self) -> None:
-        if not self._is_second_of_two():
+        is_another = self._action.text() != self._pressed_as  # it changed under the pressed pointer
+        if not is_another and not self._is_second_of_two():
             self._action.trigger()
         self._on_changed()  # a click toggles a checkable button, whatever its command does
 
@@ -239,7 +247,8 @@ class _Follower(QObject):
 
     def _on_changed(self) -> None:
         made, action = self._button, self._action
-        self._show_words()
+        if not made.isDown():
+            self._show_words()
         made.setToolTip(action.toolTip())
         made.setEnabled(action.isEnabled())
         made.setCheckable(action.isCheckable())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDockWidget,
@@ -12,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
-    QTableWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,34 +20,64 @@ from PySide6.QtWidgets import (
 
 from gui.kit.icons import icon
 from gui.kit.labels import icon_button, label
+from gui.kit.style_sheet import BAR, GAP, MARGIN
+from gui.kit.theme import bold_font
 from gui.kit.words import tr
+
+SIDES = 22
+"""Pixels left and right of the text of a button."""
+WIDEST_TEXT = 440
+"""Most pixels of a line on a page without contents."""
 
 
 class Dock(QDockWidget):
-    """Dock with a flat title bar; `head` is the layout at the right of the title."""
+    """Dock with a flat title bar; `head` is the layout of the widget `tools` at the right of the title."""
 
     def __init__(self, title: str, object_name: str) -> None:
         super().__init__(title)
         self.setObjectName(object_name)
         # A click on the dock's text, too, takes the keyboard focus from the game.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        bar = QWidget()
+        self._bar = bar = QWidget()
         bar.setProperty("role", "titlebar")
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        row = QHBoxLayout(bar)
-        row.setContentsMargins(12, 4, 4, 4)
+        self._row = row = QHBoxLayout(bar)
+        row.setContentsMargins(12, 1, 4, 2)
         row.setSpacing(4)
         row.addWidget(label(title, "title"))
         row.addStretch(1)
-        self.head = QHBoxLayout()
+        self.tools = QWidget()
+        self.head = QHBoxLayout(self.tools)
+        self.head.setContentsMargins(0, 0, 0, 0)
         self.head.setSpacing(4)
-        row.addLayout(self.head)
+        row.addWidget(self.tools)
         close = icon_button("close", tr("Close {title}", title=title), clicked=self.close)
         # The keyboard closes docks by their shortcuts; a Space after Start must not.
         close.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row.addWidget(close)
-        bar.setFixedHeight(30)
+        bar.setFixedHeight(BAR)
         self.setTitleBarWidget(bar)
+        self._no_bar = QWidget()
+        self.is_tab = False
+        """True while the dock stands behind others or in front of them, so that its tab is its title."""
+
+    @property
+    def has_tools(self) -> bool:
+        return self.head.count() > 0
+
+    def set_tab(self, is_tab: bool, window: QWidget) -> None:
+        """Hide the title bar in favour of a tab; `tools` then belongs to `window`, which shows it beside the tabs."""
+        if is_tab == self.is_tab:
+            return
+        self.is_tab = is_tab
+        if is_tab:
+            self.tools.setParent(window)
+            self.setTitleBarWidget(self._no_bar)
+        else:
+            self.setTitleBarWidget(self._bar)
+            self._row.insertWidget(2, self.tools)
+            self.tools.show()
+        self._bar.setHidden(is_tab)
 
 
 class Section(QWidget):
@@ -81,6 +111,10 @@ class Section(QWidget):
         self.is_open = is_open
         self.set_open(is_open)
 
+    def set_title(self, title: str) -> None:
+        self._toggle.setText(title)
+        self._toggle.setAccessibleName(title)
+
     def set_open(self, is_open: bool) -> None:
         self.is_open = is_open
         self._content.setVisible(is_open)
@@ -88,18 +122,28 @@ class Section(QWidget):
         self._toggle.setAccessibleDescription(tr("open") if is_open else tr("closed"))
 
 
-def row_table(object_name: str, accessible: str, heads: Sequence[str]) -> QTableWidget:
-    """Return an empty table in which single rows are selected; `heads` are the column titles."""
-    made = QTableWidget(0, len(heads))
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
-    made.setHorizontalHeaderLabels(list(heads))
-    made.verticalHeader().hide()
-    made.setShowGrid(False)
-    made.setTabKeyNavigation(False)
-    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-    made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
-    return made
+def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | None = None) -> QWidget:
+    """Return a page for a view without contents: what is missing, why in small, and at most one button."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(MARGIN, GAP, MARGIN, GAP)
+    column.setSpacing(GAP)
+    column.addStretch(1)
+    for text, role in ((missing, ""), (why, "caption")):
+        if text:
+            made = label(text, role) if isinstance(text, str) else text
+            made.setWordWrap(True)
+            made.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            made.setMaximumWidth(WIDEST_TEXT)
+            row = QHBoxLayout()
+            row.addStretch(1)
+            row.addWidget(made, 100)  # the first to get room, up to its width
+            row.addStretch(1)
+            column.addLayout(row)
+    if offer is not None:
+        column.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
+    column.addStretch(1)
+    return page
 
 
 class Segmented(QWidget):
@@ -123,6 +167,7 @@ class Segmented(QWidget):
             made.setCheckable(True)
             made.setAutoDefault(False)
             made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            made.setMinimumWidth(QFontMetrics(bold_font()).horizontalAdvance(text) + SIDES)  # nothing moves when chosen
             place = "first" if index == 0 else "last" if index == len(items) - 1 else "middle"
             made.setProperty("segment", place)
             made.clicked.connect(lambda _=False, value=value: self.picked.emit(value))
@@ -133,6 +178,11 @@ class Segmented(QWidget):
     def set_value(self, value: str) -> None:
         """Select the button of `value` without emitting a signal."""
         self._buttons[value].setChecked(True)
+
+    @property
+    def value(self) -> str:
+        """Value of the chosen button; "" before one is chosen."""
+        return next((value for value, made in self._buttons.items() if made.isChecked()), "")
 
     def button(self, value: str) -> QPushButton:
         return self._buttons[value]

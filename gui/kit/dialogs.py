@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
 
 from gui.kit.labels import button, label
+from gui.kit.settings import Settings
 from gui.kit.words import tr
 
-SHEET_EDGE = 90
+FOLDERS = "folders/"
+"""Prefix of the settings with the folder last used; the ending of the files, or the dialog's title, follows."""
+_ENDING = re.compile(r"\*\.(\w+)")
+_settings: Settings | None = None
+SHEET_EDGE = 76
 """Height in pixels of the dialog's parts around the list of keys."""
 
 
@@ -23,12 +29,12 @@ def ask_about_running(
     box = QMessageBox(parent)
     box.setObjectName("closeQuestion")
     box.setWindowTitle("DMG Lab")
-    what = tr("A training is running") if count == 1 else tr("{count} trainings are running", count=count)
+    what = tr("A run is training") if count == 1 else tr("{count} runs are training", count=count)
     box.setText(f"{what}.")
     box.setInformativeText(
         tr(
-            "Keep running: it saves, goes on without the app, and is there when you come back.\n"
-            "Stop: it ends after a checkpoint."
+            "Keep running: training continues without the app, and you find the run here next time.\n"
+            "Stop: training ends after saving a checkpoint."
         )
     )
     answers = (
@@ -48,11 +54,30 @@ def ask_about_running(
     box.open()
 
 
-def begin_folder(name: str = "") -> str:
-    """Return the path at which a file dialog starts; a relative `name` is in the user's home directory."""
-    if Path(name).is_absolute():
-        return name
-    return str(Path(QDir.homePath()) / name)
+def keep_folders(settings: Settings) -> None:
+    """Keep the folder last used for each kind of file in `settings`, and begin there the next time."""
+    global _settings
+    _settings = settings
+
+
+def begin_folder(name: str = "", kind: str = "") -> str:
+    """Return the path at which a file dialog starts: in the folder last used for this kind of file.
+
+    Before there is one, an absolute `name` is that path, and a relative one is in the user's home directory.
+    """
+    kept = _settings.text(FOLDERS + kind) if _settings is not None and kind else ""
+    if kept and Path(kept).is_dir():
+        return str(Path(kept) / Path(name).name)
+    return name if Path(name).is_absolute() else str(Path(QDir.homePath()) / name)
+
+
+def _take(path: str, kind: str, then: Callable[[Path], object], *, is_folder: bool = False) -> None:
+    """Call `then` with the chosen path, if there is one, and note its folder."""
+    if not path:
+        return
+    if _settings is not None and kind:
+        _settings.set(FOLDERS + kind, path if is_folder else str(Path(path).parent))
+    then(Path(path))
 
 
 def show_file(path: Path) -> None:
@@ -62,26 +87,26 @@ def show_file(path: Path) -> None:
 
 def ask_folder(parent: QWidget, title: str, then: Callable[[Path], object]) -> None:
     """Ask for a folder; `then` is called with it unless the user cancels."""
-    folder = QFileDialog.getExistingDirectory(parent, title, begin_folder())
-    if folder:
-        then(Path(folder))
+    path = QFileDialog.getExistingDirectory(parent, title, begin_folder(kind=title))
+    _take(path, title, then, is_folder=True)
 
 
-def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object]) -> None:
+def ask_file(parent: QWidget, title: str, kinds: str, then: Callable[[Path], object], begin: str = "") -> None:
     """Ask for an existing file; `then` is called with it unless the user cancels.
 
-    `kinds` is Qt's filter of file types.
+    `kinds` is Qt's filter of file types; the first one stands for the kind. `begin` is the folder for the first time.
     """
-    path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(), kinds)
-    if path:
-        then(Path(path))
+    found = _ENDING.search(kinds)
+    kind = found[1] if found else title
+    path, _ = QFileDialog.getOpenFileName(parent, title, begin_folder(begin, kind), kinds)
+    _take(path, kind, then)
 
 
 def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], object]) -> None:
     """Ask for the path of a file to write; `then` is called with it unless the user cancels."""
-    path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name))
-    if path:
-        then(Path(path))
+    kind = Path(name).suffix.removeprefix(".") or title
+    path, _ = QFileDialog.getSaveFileName(parent, title, begin_folder(name, kind))
+    _take(path, kind, then)
 
 
 class CheatSheet(QDialog):

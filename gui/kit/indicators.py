@@ -45,7 +45,7 @@ class JoypadLights(QWidget):
     def _color(self, name: str) -> QColor:
         colors = theme.current()
         held = self._mask >> MASK_BITS.index(name) & 1
-        return QColor(colors.accent if held else colors.border)
+        return QColor(colors.accent if held else colors.ctl)
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -53,7 +53,7 @@ class JoypadLights(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             for name, (x, y) in _CROSS.items():
                 painter.fillRect(QRectF(x, y, 5, 5), self._color(name))
-            painter.fillRect(QRectF(7, 7, 5, 5), QColor(theme.current().border))
+            painter.fillRect(QRectF(7, 7, 5, 5), QColor(theme.current().ctl))
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             for name, (x, y) in _ROUND.items():
                 painter.setBrush(self._color(name))
@@ -92,7 +92,7 @@ class _Bars(QWidget):
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            color = theme.current().curves[0]
+            color = theme.current().muted
             rows = [(name, share, f"{share * 100:.0f} %", color) for name, share in self.shares().items()]
             _paint_bars(painter, self.width(), tr(self.title), rows, room=44)
 
@@ -120,7 +120,7 @@ class ActionBars(_Bars):
 
 
 class TimeSplit(_Bars):
-    title = "Where the time goes"
+    title = "Time split"
 
     def __init__(self) -> None:
         super().__init__(len(LOOP_SECTIONS))
@@ -161,7 +161,7 @@ class Gauges(QWidget):
         colors = theme.current()
         with QPainter(self) as painter:
             rows = [
-                (gauge.name, gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.curves[0])
+                (gauge.name, gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.muted)
                 for gauge in self.found
             ]
             _paint_bars(painter, self.width(), tr("This computer"), rows, room=132)
@@ -183,7 +183,7 @@ def _paint_bars(
         y = 24 + row * BAR_ROW
         painter.setPen(QColor(colors.muted))
         painter.drawText(12, y, 56, BAR_ROW, middle, name)
-        painter.fillRect(QRectF(left, y + 5, length, 8), QColor(colors.raised))
+        painter.fillRect(QRectF(left, y + 5, length, 8), QColor(colors.trough))
         painter.fillRect(QRectF(left, y + 5, length * min(1.0, share), 8), QColor(color))
         painter.setPen(QColor(colors.text))
         painter.drawText(width - 12 - room, y, room, BAR_ROW, middle | Qt.AlignmentFlag.AlignRight, words)

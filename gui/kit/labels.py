@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
     QFrame,
     QLabel,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QSpinBox,
@@ -20,11 +21,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.kit.icons import icon
-from gui.kit.painting import guarded
+from gui.kit.icons import icon, paint_icon
+from gui.kit.painting import guarded, paint_keys
+from gui.kit.style_sheet import GAP, ICON
+from gui.kit.theme import small_font
 from gui.kit.words import tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
+LABEL_WIDTH = 104
+"""Width in pixels of the column of labels in a form."""
 AGES_MS = 20_000
 """Milliseconds between two repaints of texts such as "5 min ago"."""
 
@@ -84,7 +89,7 @@ def icon_button(
     """Return a button with only an icon; `text` is its tooltip and its accessible name."""
     made = QToolButton()
     made.setIcon(icon(name))
-    made.setIconSize(QSize(14, 14))
+    made.setIconSize(QSize(ICON, ICON))
     made.setObjectName(object_name)
     made.setAccessibleName(text)
     made.setToolTip(text)
@@ -95,6 +100,62 @@ def icon_button(
     if clicked is not None:
         made.clicked.connect(lambda: clicked())
     return made
+
+
+def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
+    """Return a text field with a magnifier, and a cross that clears it."""
+    made = QLineEdit()
+    made.setObjectName(object_name)
+    made.setAccessibleName(accessible)
+    made.setPlaceholderText(hint)
+    made.setClearButtonEnabled(True)
+    made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
+    return made
+
+
+def clear_by_escape(field: QLineEdit, scope: QWidget) -> None:
+    """Let Escape clear the field while it has a text and the focus is in `scope`."""
+    keys = QShortcut(QKeySequence(Qt.Key.Key_Escape), scope)
+    keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    keys.activated.connect(field.clear)
+    keys.setEnabled(False)
+    field.textChanged.connect(lambda text: keys.setEnabled(bool(text)))
+
+
+class KeyButton(QPushButton):
+    """Button that shows its key as a chip beside its text."""
+
+    def __init__(self, text: str, keys: str) -> None:
+        super().__init__(text)
+        self._keys = keys
+        self.setProperty("keys", True)
+        self.setAutoDefault(False)
+        self.setAccessibleName(text)
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width() + QFontMetrics(small_font()).horizontalAdvance(self._keys) + 2 * GAP, hint.height())
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        with QPainter(self) as painter:
+            painter.setFont(small_font())
+            paint_keys(painter, self.rect().adjusted(0, 0, -GAP, 0), self._keys)
+
+
+class Icon(QWidget):
+    """Icon of 16x16 that follows the theme."""
+
+    def __init__(self, name: str, color: str = "") -> None:
+        super().__init__()
+        self._name, self._color = name, color
+        self.setFixedSize(ICON, ICON)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            paint_icon(painter, self.rect(), self._name, self._color)
 
 
 class ElidedLabel(QLabel):
@@ -158,7 +219,7 @@ def ago(when: float, now: float | None = None) -> str:
 def count_text(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.1f}M"
-    return f"{value / 1e3:.0f}k" if value >= 10_000 else str(value)
+    return f"{value:,}"
 
 
 def size_text(size: float) -> str:

@@ -12,13 +12,15 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+from gui.kit import theme
+from gui.kit.style_sheet import CHIP_RADIUS, GAP
 from gui.kit.words import tr
 
-PLACEHOLDER = "Could not be painted; the log says why"
+PLACEHOLDER = "Could not be drawn; the reason is in the log"
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
 _told: set[tuple[type, type, str, int]] = set()
 """(owner's type, exception type, file, line) of failures already reported."""
@@ -72,6 +74,20 @@ def tell_once(owner: object, error: Exception) -> None:
     if key not in _told:
         _told.add(key)
         sys.excepthook(type(error), error, error.__traceback__)
+
+
+def paint_keys(painter: QPainter, room: QRect, keys: str) -> int:
+    """Paint the names of keys as a chip at the right of `room`, in the painter's font; return the chip's left edge."""
+    colors, metrics = theme.current(), painter.fontMetrics()
+    chip = QRect(0, 0, metrics.horizontalAdvance(keys) + GAP, metrics.height() + 4)
+    chip.moveCenter(room.center())
+    chip.moveRight(room.right())
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QColor(colors.ctl))
+    painter.drawRoundedRect(QRectF(chip).adjusted(0.5, 0.5, -0.5, -0.5), CHIP_RADIUS, CHIP_RADIUS)
+    painter.setPen(QColor(colors.muted))
+    painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, keys)
+    return chip.left()
 
 
 def _paint_placeholder(widget: QWidget) -> None:

@@ -63,11 +63,6 @@ def tile(pictures: np.ndarray, columns: int) -> np.ndarray:
     return atlas
 
 
-def tile_at(x: int, y: int, columns: int, size: tuple[int, int]) -> int:
-    """Return the index of the tile of (height, width) at pixel (`x`, `y`) of a picture made by `tile`."""
-    return y // (size[0] + BETWEEN) * columns + x // (size[1] + BETWEEN)
-
-
 def place_of(index: int, columns: int, size: tuple[int, int]) -> tuple[int, int]:
     """Return (x, y) of the upper left pixel of tile `index` in a picture made by `tile`."""
     return index % columns * (size[1] + BETWEEN), index // columns * (size[0] + BETWEEN)
@@ -359,7 +354,7 @@ class Screen(QWidget):
         if not self.marks or self._image is None:
             return
         colors, scale = theme.current(), target.width() / self._image.width()
-        painter.setFont(theme.ui_font(8))
+        painter.setFont(theme.small_font())
         room = painter.fontMetrics()
         for mark in self.marks:
             at = mark.place

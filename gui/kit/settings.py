@@ -27,7 +27,7 @@ from trainer_core.wire.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 """Version of the dock layout; increase it when docks are added, removed or renamed, and old layouts are ignored."""
 FILE, OLD_FILE, DAMAGED = "app.json", "app.ini", "app.json.damaged"
 MOST_BYTES = 8 << 20

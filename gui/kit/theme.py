@@ -1,11 +1,13 @@
 """Themes and fonts: grey surfaces, one accent colour, the green of a Game Boy screen.
 
 Qt's Fusion style draws what the style sheet does not define. Texts have a contrast of at least 4.5 to their background,
-which a test computes.
+edges that are the only cue at least 3, which a test computes.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import time
 import weakref
 from collections.abc import Iterator
@@ -16,19 +18,16 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gui.kit.style_sheet import DARK, LIGHT, Colors, style_sheet
+from gui.kit.style_sheet import BODY_PX, DARK, LIGHT, SMALL_PX, Colors, style_sheet
+from trainer_core.lab.paths import ASSETS
 
-FONT_FAMILIES = (
-    "Inter",
-    "Noto Sans",
-    "Segoe UI",
-    "SF Pro Text",
-    "Cantarell",
-    "Ubuntu",
-    "Liberation Sans",
-    "DejaVu Sans",
-)
+FONTS = ASSETS / "fonts"
+FONT_FAMILIES = ("Inter", "Noto Sans", "Segoe UI", "SF Pro Text", "Cantarell", "Ubuntu", "DejaVu Sans")
 MONO_FAMILIES = ("JetBrains Mono", "Noto Sans Mono", "Cascadia Mono", "Menlo", "DejaVu Sans Mono")
+"""Families in the order of preference: the first of each comes with the app, the others stand in for a lost file."""
+EQUAL_FIGURES = QFont.Tag("tnum")
+"""Font feature: all figures are equally wide, so that a number which counts does not move."""
+log = logging.getLogger(__name__)
 
 DASHES = (
     Qt.PenStyle.SolidLine,
@@ -63,13 +62,15 @@ def current() -> Colors:
     return _current
 
 
-def curve_color(slot: int) -> QColor:
-    """Return the colour of curve number `slot`: the theme's own colours first, then other distinct hues."""
-    own = _current.curves
-    if slot < len(own):
-        return QColor(own[slot])
-    lightness = 0.62 if _current.name == "dark" else 0.38
-    return QColor.fromHslF(slot * 0.618034 % 1.0, 0.6, lightness)
+def curve_color(slot: int, theme: str = "") -> QColor:
+    """Return the colour of run number `slot`, in the current theme or that of a name.
+
+    After the theme's own colours come the same ones a third lighter, then two thirds.
+    """
+    own = (colors(theme) if theme else _current).curves
+    color, lighter = QColor(own[slot % len(own)]), slot // len(own) % 3 / 3
+    parts = (part + (255 - part) * lighter for part in (color.red(), color.green(), color.blue()))
+    return QColor(*map(round, parts))
 
 
 def apply_theme(app: QApplication, name: str) -> Colors:
@@ -156,35 +157,58 @@ def dress(window: QWidget) -> None:
     window.setStyleSheet(style_sheet((DARK, LIGHT)))
 
 
-def ui_font(points: float = 9.0) -> QFont:
-    font = QFont(_installed(FONT_FAMILIES))
-    font.setPointSizeF(points)
-    return font
+def ui_font() -> QFont:
+    return _font(FONT_FAMILIES, BODY_PX)
 
 
-def mono_font(points: float = 8.5) -> QFont:
-    font = QFont(_installed(MONO_FAMILIES))
-    font.setPointSizeF(points)
+def small_font(weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    """Return the font of captions, axes and units."""
+    return _font(FONT_FAMILIES, SMALL_PX, weight)
+
+
+def bold_font() -> QFont:
+    """Return the font of names, values and titles."""
+    return _font(FONT_FAMILIES, BODY_PX, QFont.Weight.DemiBold)
+
+
+def mono_font() -> QFont:
+    font = _font(MONO_FAMILIES, SMALL_PX)
     font.setStyleHint(QFont.StyleHint.Monospace)
     return font
 
 
-def _installed(families: tuple[str, ...]) -> str:
+@functools.cache
+def _font(families: tuple[str, ...], pixels: int, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    _load_fonts()
     known = set(QFontDatabase.families())
-    return next((family for family in families if family in known), families[-1])
+    font = QFont(next((family for family in families if family in known), families[-1]))
+    font.setPixelSize(pixels)
+    font.setWeight(weight)
+    font.setFeature(EQUAL_FIGURES, 1)
+    return font
+
+
+@functools.cache
+def _load_fonts() -> None:
+    """Load the fonts that come with the app; for a missing or damaged file the system's fonts stand in."""
+    files = sorted(path for path in FONTS.iterdir() if path.suffix in (".otf", ".ttf")) if FONTS.is_dir() else []
+    bad = [path.name for path in files if QFontDatabase.addApplicationFont(str(path)) < 0]
+    if bad or not files:
+        log.warning("no font in %s: the system's fonts stand in", ", ".join(bad) or FONTS)
 
 
 def _palette(c: Colors) -> QPalette:
+    """Return Qt's palette; roles that no style sheet needs have other colours, as `style_sheet` explains."""
     palette = QPalette()
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     pairs = {
-        role.Window: c.window, role.WindowText: c.text, role.Base: c.base,
-        role.AlternateBase: c.window, role.Text: c.text, role.Button: c.raised,
+        role.Window: c.window, role.WindowText: c.text, role.Base: c.field,
+        role.AlternateBase: c.zebra, role.Text: c.text, role.Button: c.raised,
         role.ButtonText: c.text, role.BrightText: c.text, role.Highlight: c.accent_soft,
         role.HighlightedText: c.text, role.ToolTipBase: c.raised, role.ToolTipText: c.text,
-        role.PlaceholderText: c.muted, role.Link: c.accent, role.Light: c.raised,
-        role.Midlight: c.raised, role.Mid: c.border, role.Dark: c.border, role.Shadow: c.base,
-        role.Accent: c.accent,
+        role.PlaceholderText: c.muted, role.Link: c.accent, role.Light: c.hover,
+        role.Midlight: c.pressed, role.Mid: c.border, role.Dark: c.ctl, role.Shadow: c.edge,
+        role.Accent: c.accent_fill,
     }  # fmt: skip
     for which, value in pairs.items():
         palette.setColor(which, QColor(value))

@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QDialog,
     QDockWidget,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QMainWindow,
+    QStyle,
+    QStyledItemDelegate,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
-from gui.kit.actions import ActionRegistry, plain_words
+from gui.kit import theme
+from gui.kit.actions import NATIVE, ActionRegistry, plain_words
 from gui.kit.dialogs import CheatSheet, show_file
+from gui.kit.labels import rule, search_field
+from gui.kit.painting import guarded_item, paint_keys
+from gui.kit.popover import SHADOW, Popover
+from gui.kit.style_sheet import BAR, GAP, MARGIN, ROW
 from gui.kit.words import tr
 from gui.shell.layout import Layout
+from gui.shell.menus import MENUS, command_ids
 from gui.shell.settings_dialog import SettingsDialog
 from gui.state.context import Choice, Context, Feature
 from gui.state.telemetry import TelemetryModel
 
-WIDTH, HEIGHT = 520, 360
+WIDTH, MOST_ROWS = 480, 12
+MENU_ROLE = Qt.ItemDataRole.UserRole + 1
+"""Title of the menu that has the command of a row."""
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 TAB_KEYS = {"telemetry": "Ctrl", "center": "Alt"}
 """Modifier key that, with a digit, shows a tab of a tab widget."""
@@ -38,6 +45,7 @@ def define_places(
     docks: Mapping[QDockWidget, str],
     tabs: Mapping[str, QTabWidget],
     telemetry: TelemetryModel,
+    layout: Layout,
 ) -> None:
     """Define commands that show a dock or a tab.
 
@@ -46,13 +54,13 @@ def define_places(
     """
 
     def refusal(shown: QTabWidget, index: int) -> str:
-        return "" if shown.isTabVisible(index) else tr("There is nothing to show there")
+        return "" if shown.isTabVisible(index) else tr("Nothing to show there yet")
 
     for dock, keys in docks.items():
         registry.add(
             f"dock.{dock.objectName()}",
             dock.windowTitle(),
-            partial(_toggle_dock, dock),
+            partial(layout.toggle, dock),
             keys,
             is_on=lambda dock=dock: not dock.isHidden(),
             follows=(dock.visibilityChanged,),
@@ -84,22 +92,22 @@ def define_views(context: Context, layout: Layout) -> None:
     screen_words = (
         ("green", tr("greens")),
         ("grey", tr("greys")),
-        ("pocket", tr("a Pocket's greys")),
-        ("light", tr("a Light's greens")),
+        ("pocket", tr("greys of the Game Boy Pocket")),
+        ("light", tr("greens of the Game Boy Light")),
     )
     for name, text in screen_words:
         add(
             f"screen{name.capitalize()}",
-            tr("Screen in {what}", what=text),
+            tr("Screen colours: {what}", what=text),
             partial(appearance.set_screen, name),
             is_on=lambda name=name: appearance.screen == name,
             follows=screens,
         )
     add(
         "screenLcd",
-        tr("Screen as a liquid crystal"),
+        tr("LCD effect"),
         appearance.toggle_lcd,
-        tip=tr("Lines between the pixels, and pictures that fade into each other"),
+        tip=tr("Lines between the pixels, and slow pixels like those of the Game Boy"),
         is_on=lambda: appearance.is_lcd,
         follows=screens,
     )
@@ -107,17 +115,17 @@ def define_views(context: Context, layout: Layout) -> None:
         "wholePixels",
         tr("Whole pixels only"),
         appearance.toggle_whole,
-        tip=tr("Each pixel of the game is as large as the others; off: the game fills its room"),
+        tip=tr("All pixels of the game have the same size; off: the game fills its space"),
         is_on=lambda: appearance.is_whole,
         follows=screens,
     )
     add("fullScreen", tr("Full screen"), lambda: _toggle_full_screen(window), "F11")
     add(
         "onlyCenter",
-        tr("Only the middle"),
+        tr("Focus mode"),
         layout.toggle_only_center,
         "Ctrl+F11",
-        tip=tr("Put every dock away, so that the game is as large as it can be; again: all back"),
+        tip=tr("Hide all docks to make the centre as large as possible; press again to show them"),
         is_on=lambda: layout.is_only_center,
         follows=(layout.changed,),
     )
@@ -141,19 +149,8 @@ def define_dialogs(context: Context, features: Sequence[Feature], choices: Seque
         dialog.open()
 
     registry.add("shortcuts", tr("Keyboard"), show_keys, "F12")
-    registry.add(
-        "commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry).open(), "Ctrl+Shift+P"
-    )
+    registry.add("commandPalette", tr("Find a command..."), lambda: CommandPalette(window, registry), "Ctrl+Shift+P")
     registry.add("settings", tr("Settings..."), open_settings, "Ctrl+,")
-
-
-def _toggle_dock(dock: QDockWidget) -> None:
-    """Close a dock that is visible; show it if it is closed or covered by another dock."""
-    if dock.isHidden() or dock.visibleRegion().isEmpty():
-        dock.show()
-        dock.raise_()
-    else:
-        dock.close()
 
 
 def _toggle_full_screen(window: QMainWindow) -> None:
@@ -173,62 +170,98 @@ def rank(wanted: str, words: str) -> int:
     return 2
 
 
-class CommandPalette(QDialog):
-    """Dialog with a list of all commands, filtered by the typed text; Enter runs the selected command."""
+class CommandPalette(Popover):
+    """List of all commands, filtered by the typed text; Enter runs the selected command."""
 
-    def __init__(self, parent: QWidget, registry: ActionRegistry) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("commandPalette")
-        self.setWindowTitle(tr("Commands"))
+    def __init__(self, window: QWidget, registry: ActionRegistry) -> None:
+        super().__init__(window, "commandPalette", tr("Commands"))
+        self._finders = registry.finders
         self._actions = [
             action for name, action in registry.all().items() if action.isVisible() and name != "commandPalette"
         ]
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        self.box = QLineEdit()
-        self.box.setObjectName("commandPaletteBox")
-        self.box.setAccessibleName(tr("Command"))
-        self.box.setPlaceholderText(tr("Type a few letters of a command"))
+        self._menus = {name: title for title, entries in MENUS.items() for name in command_ids(entries)}
+        self.box = search_field("commandPaletteBox", tr("Command"), tr("Type a few letters of a command"))
         self.box.installEventFilter(self)
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Commands"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        column.addWidget(self.box)
-        column.addWidget(self.list)
+        self.list.setUniformItemSizes(True)
+        self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setItemDelegate(_CommandDelegate(self.list))
+        self.body.addWidget(self.box)
+        self.body.addWidget(rule())
+        self.body.addWidget(self.list)
         self.box.textChanged.connect(self._filter)
         self.box.returnPressed.connect(self._do)
         self.list.itemClicked.connect(lambda item: self._do())
         self._filter("")
-        self.resize(WIDTH, HEIGHT)
+        self.open_at(QPoint((window.width() - WIDTH) // 2, 2 * BAR), WIDTH, self._height())
+        self.box.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _height(self) -> int:
+        return self.box.sizeHint().height() + max(1, min(MOST_ROWS, self.list.count())) * ROW + 2 * 4 + 3
 
     def _filter(self, text: str) -> None:
-        ranked = [(rank(text, plain_words(action)), action) for action in self._actions]
+        further = [action for find in self._finders for action in find(text)]
+        ranked = [(rank(text, plain_words(action)), action) for action in (*self._actions, *further)]
         found = sorted((row for row in ranked if row[0] >= 0), key=lambda row: (row[0], not row[1].isEnabled()))
         self.list.clear()
         for _, action in found:
-            keys = action.shortcut().toString()
-            words = plain_words(action)
-            item = QListWidgetItem(f"{words}    {keys}" if keys else words)
+            item = QListWidgetItem(plain_words(action))
             item.setData(Qt.ItemDataRole.UserRole, action)
+            item.setData(MENU_ROLE, tr(self._menus.get(action.objectName(), "")).replace("&", ""))
             item.setToolTip(action.toolTip())
             if not action.isEnabled():
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
             self.list.addItem(item)
+        if not found:
+            none = QListWidgetItem(tr("No command matches"))
+            none.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.list.addItem(none)
         self.list.setCurrentRow(0)
+        self.resize(self.width(), self._height() + 2 * SHADOW)
 
     def _do(self) -> None:
         item = self.list.currentItem()
         action = item.data(Qt.ItemDataRole.UserRole) if item else None
         if isinstance(action, QAction) and action.isEnabled():
-            self.accept()
+            self.close()
             action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Move the selection of the list by the arrow keys while the text field has the focus."""
-        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
-            return super().eventFilter(watched, event)
-        if Qt.Key(event.key()) in _MOVES:
+        is_press = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
+        if is_press and watched is self.box and Qt.Key(event.key()) in _MOVES:  # type: ignore[attr-defined]
             self.list.event(event)
             return True
         return super().eventFilter(watched, event)
+
+
+class _CommandDelegate(QStyledItemDelegate):
+    """Row of the palette: the command, and at the right its menu and its keys."""
+
+    def sizeHint(self, option, index) -> QSize:  # type: ignore[no-untyped-def]
+        return QSize(0, ROW)
+
+    @guarded_item
+    def paint(self, painter: QPainter, option, index) -> None:  # type: ignore[no-untyped-def]
+        colors, action, rect = theme.current(), index.data(Qt.ItemDataRole.UserRole), option.rect
+        middle, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight
+        is_enabled = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, QColor(colors.accent_soft))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(colors.hover))
+        room = rect.adjusted(MARGIN - 4, 0, GAP - MARGIN, 0)
+        painter.setFont(theme.small_font())
+        if keys := action.shortcut().toString(NATIVE) if isinstance(action, QAction) else "":
+            room.setRight(paint_keys(painter, room, keys) - GAP)
+        painter.setPen(QColor(colors.muted if is_enabled else colors.disabled))
+        menu = index.data(MENU_ROLE) or ""
+        painter.drawText(room, middle | right, menu)
+        room.setRight(room.right() - painter.fontMetrics().horizontalAdvance(menu) - GAP)
+        painter.setFont(theme.ui_font())
+        painter.setPen(QColor(colors.text if is_enabled else colors.disabled))
+        words = painter.fontMetrics().elidedText(index.data(), Qt.TextElideMode.ElideRight, room.width())
+        painter.drawText(room, middle, words)

@@ -1,4 +1,4 @@
-"""Help: the manual in a window, without network access, and information on this installation."""
+"""Help: the manual, what is new, and information on this installation."""
 
 from __future__ import annotations
 
@@ -6,93 +6,62 @@ import importlib.metadata
 import platform
 from pathlib import Path
 
-import PySide6
-from PySide6.QtCore import Qt, QUrl
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QMessageBox, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, qVersion
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QWidget
 
 from gui.kit.actions import ActionRegistry
-from gui.kit.labels import button, label
 from gui.kit.words import tr
-from trainer_core.lab.paths import CHECKOUT
+from gui.shell.manual import NEWS, Manual
+from trainer_core.lab.paths import ASSETS
 
 PACKAGE = "dmglab"
-README = CHECKOUT / "README.md" if CHECKOUT else None
-"""README.md of a checkout; None in an installed package, whose metadata contain the text."""
+LIBRARIES = ("PySide6_Essentials", "pyqtgraph", "torch", "warp-lang", "numpy")
+"""Packages whose versions *About* tells; none of them is imported for it."""
 
 
-class Manual(QDialog):
-    """Window with the README; links to other pages of the docs work in a checkout."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("manual")
-        self.setWindowTitle(tr("Manual"))
-        self.text = QTextBrowser()
-        self.text.setObjectName("manualText")
-        self.text.setAccessibleName(tr("Manual"))
-        self.text.setOpenExternalLinks(True)
-        if README is not None and README.is_file():
-            where = str(README)
-            self.text.setSource(QUrl.fromLocalFile(where))
-        else:
-            where = tr("the description of the package {package}", package=PACKAGE)
-            self.text.setMarkdown(_description())
-        back = button(tr("Back"), "manualBack", clicked=self.text.backward)
-        back.setEnabled(False)
-        self.text.backwardAvailable.connect(back.setEnabled)
-        row = QHBoxLayout()
-        row.addWidget(back)
-        row.addWidget(label(where, "muted"), 1)
-        row.addWidget(button(tr("Close"), clicked=self.close))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(8)
-        column.addWidget(self.text, 1)
-        column.addLayout(row)
-        self.resize(820, 640)
-
-
-def _description() -> str:
-    """Return the README text from the metadata of the installed package."""
+def version(package: str, otherwise: str) -> str:
+    """Return the version of an installed package; `otherwise` if it is not installed."""
     try:
-        return str(importlib.metadata.metadata(PACKAGE).json.get("description", ""))
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return tr("This installation brings no manual; the README of its sources is one.")
+        return otherwise
 
 
-def version() -> str:
-    """Return the version of the installed package."""
-    try:
-        return importlib.metadata.version(PACKAGE)
-    except importlib.metadata.PackageNotFoundError:
-        return tr("of a checkout that was never installed")
+def fonts() -> str:
+    """Return a line with the bundled fonts and the place of their licences; empty without any."""
+    folder = ASSETS / "fonts"
+    found = sorted({path.stem.partition("-")[0] for path in folder.rglob("*.[ot]tf")})
+    return tr("Fonts: {fonts}; licences in {folder}", fonts=", ".join(found), folder=folder) if found else ""
 
 
 def about(parent: QWidget, home: Path) -> QMessageBox:
-    """Return a message box with the version and the home folder."""
+    """Return a message box with all versions, the licences and the home folder."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setObjectName("about")
     box.setWindowTitle(tr("About DMG Lab"))
-    box.setText(tr("DMG Lab {version}", version=version()))
+    own = version(PACKAGE, tr("run from its sources, not installed"))
+    box.setText(tr("DMG Lab {version}", version=own))
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setInformativeText(
-        "\n".join(
-            (
-                tr("Trains pixel agents on many Game Boys at once. MIT licence."),
-                tr("Data: {home}", home=home),
-                f"Python {platform.python_version()}, Qt {PySide6.__version__}, {platform.platform()}",
-            )
-        )
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    libraries = (f"{name} {version(name, tr('not installed'))}" for name in LIBRARIES)
+    lines = (
+        tr("Trains agents on the screens of many Game Boys at once. MIT licence."),
+        fonts(),
+        tr("Data: {home}", home=home),
+        f"Python {platform.python_version()}, Qt {qVersion()}, {platform.platform()}",
+        ", ".join(libraries),
     )
+    box.setInformativeText("\n".join(filter(None, lines)))
     return box
 
 
 def define_help(registry: ActionRegistry, window: QMainWindow, home: Path) -> None:
+    registry.add("manual", tr("Manual"), lambda: Manual(window).show(), tip=tr("The guide and the reference, offline"))
+    registry.add("whatsNew", tr("What's new"), lambda: Manual(window, NEWS).show(), tip=tr("Changes of each version"))
     registry.add(
-        "manual", tr("Manual"), lambda: Manual(window).show(), tip=tr("What the app can do, and where more is written")
-    )
-    registry.add(
-        "about", tr("About DMG Lab"), lambda: about(window, home).open(), tip=tr("Version, licence, where data lies")
+        "about",
+        tr("About DMG Lab"),
+        lambda: about(window, home).open(),
+        tip=tr("Versions, licences and the data folder"),
     )

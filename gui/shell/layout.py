@@ -1,154 +1,360 @@
-"""Layout of the docks in the main window: the default, and the one that the user saved."""
+"""Layout of the docks: which are shown in which situation, their sizes, and the arrangement that the user saved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 
 import shiboken6
-from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 
 from gui.kit import object_names as names
 from gui.kit.settings import LAYOUT_VERSION, Settings
+from gui.shell.folds import Folds
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.shell.screen_fit import WINDOW_SIZES, ScreenFit, WindowSize
 from gui.state.session import Mode, Session
+from gui.state.situation import Situation, Situations
 
-LEFT_WIDTH, RIGHT_WIDTH, BOTTOM_HEIGHT = 304, 364, 196
-RIGHT_NARROW, ROOMY_WIDTH = 308, 1200
-"""Width of the docks at the right in a narrow window, and window width from which they are wider."""
-FRAME = QSize(8, 40)
-"""Assumed size of the desktop's frame around a window, rather too large than too small."""
-FRAME_TOLD_MS = (0, 100, 500)
-"""Milliseconds after showing the window at which its frame is measured, as the desktop adds it late."""
+LOW = 800
+"""Height of the window in pixels below which the run table is folded while a run is on show."""
+BOTTOM_HEIGHT, SPLIT_MORE, AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 140, 84, 140, 360
 SETTLED_MS = (0, 20, 60)
-"""Milliseconds after a dock was shown or hidden at which the sizes of all docks are restored.
+"""Milliseconds after a dock was shown or hidden at which the sizes of all docks are set.
 
 Qt resizes docks over several event loop turns.
 """
-AGENT_HEIGHT, CHECKPOINTS_HEIGHT = 156, 268
+LEFT = (names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK)
+RIGHT = (names.TELEMETRY_DOCK, names.CHECKPOINTS_DOCK)
+BOTTOM = (names.RUNS_DOCK, names.LOG_DOCK)
+SIZES = "layout/sizes"
+"""Setting with the docks' sizes."""
 
 
 class Layout(QObject):
-    """Positions and sizes of the docks. All docks must exist before a saved state is restored.
+    """Positions, sizes and visibility of the docks. All docks must exist before a saved state is restored.
 
-    A state of another LAYOUT_VERSION is ignored.
+    Each situation shows its docks. Those that the user shows or hides otherwise are remembered for the situation and
+    the size of the window; those that the user opened stay until the app ends. A state of another LAYOUT_VERSION is
+    ignored.
     """
 
     changed = Signal()
-    """All docks were hidden for the game in the middle, or shown again."""
+    """All docks were hidden for the game in the middle, or shown again; or the run table was folded or unfolded."""
+    arranged = Signal()
+    """Docks were shown or hidden by the situation and not by the user."""
 
-    def __init__(self, window: QMainWindow, docks: Iterable[QDockWidget], session: Session, settings: Settings) -> None:
+    def __init__(
+        self,
+        window: QMainWindow,
+        docks: Iterable[QDockWidget],
+        session: Session,
+        situations: Situations,
+        settings: Settings,
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._docks = {dock.objectName(): dock for dock in docks}
-        self._session, self._settings = session, settings
+        self._session, self._situations, self._settings = session, situations, settings
         self._before: QByteArray | None = None
         """Saved state of the docks from before they were all hidden; None while they are shown."""
-        self._size_shown = QSize()
-        self._sizes: dict[frozenset[str], dict[QDockWidget, QSize]] = {}
-        """Sizes of the docks for each set of visible docks, restored when the same set is visible again."""
-        self._shown: frozenset[str] = frozenset()
-        self._arrange()
+        self.fit = ScreenFit(window)
+        self._folds = Folds(settings)
+        self._row: Situation | None = None
+        self._key = ""
+        self._arranged: frozenset[str] = frozenset()
+        """objectNames of the docks on show after the last arrangement."""
+        self._sizes: dict[str, QSize] = {}
+        """Last size of each dock by objectName, restored when it is shown again."""
+        self._place_docks()
         self._every_dock = window.findChildren(QDockWidget)
         self._default = window.saveState(LAYOUT_VERSION)
-        session.mode_changed.connect(self._on_mode)
-        self._show_for_mode()
-        self._shown = self._on_show()
+        self._turn = QTimer(self, singleShot=True, interval=0)
+        self._turn.timeout.connect(self._on_turn)
+        self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS[-1] + 20)
+        session.mode_changed.connect(lambda mode: self._on_mode())
+        situations.changed.connect(self.arrange)
         for dock in self._all_docks():
             dock.installEventFilter(self)
+        window.installEventFilter(self)
+        self.arrange()
 
     def _all_docks(self) -> list[QDockWidget]:
         """Return all docks of the window from a cached list, as Qt would search through all widgets."""
         return [dock for dock in self._every_dock if shiboken6.isValid(dock)]
 
-    # -- docks that go and come -------------------------------------------------------------
+    def _inside(self) -> Iterator[QDockWidget]:
+        """Yield the docks on show inside the window, including those behind another dock."""
+        for dock in self._all_docks():
+            if not dock.isHidden() and not dock.isFloating():
+                yield dock
 
     def _on_show(self) -> frozenset[str]:
-        """Return the objectNames of the docks inside the window, including those covered by another dock."""
-        docks = self._all_docks()
-        return frozenset(dock.objectName() for dock in docks if not (dock.isHidden() or dock.isFloating()))
+        return frozenset(dock.objectName() for dock in self._all_docks() if not dock.isHidden())
+
+    @property
+    def size(self) -> WindowSize:
+        width = self._window.width()
+        return next(size for size in WINDOW_SIZES if width >= size.least)
+
+    # -- what a situation shows -------------------------------------------------------------
+
+    def _left(self) -> set[str]:
+        """Return the docks that stand at the left in the present mode."""
+        return {names.AGENT_DOCK, names.TRAINING_DOCK if self._session.mode is Mode.AGENT else names.TASK_DOCK}
+
+    def _usual(self) -> set[str]:
+        """Return the docks that the present situation shows, as long as the user has not chosen others."""
+        situations = self._situations
+        bottom: set[str] = set(BOTTOM) if situations.has_runs else set()
+        match situations.now:
+            case Situation.FIRST:
+                return set()
+            case Situation.SETUP:
+                return self._left() | bottom
+            case Situation.RUN:
+                low = self._window.height() < LOW
+                return (set(RIGHT) if situations.has_runs else set()) | (set() if low else bottom)
+            case Situation.WATCH:
+                return set(RIGHT)
+            case Situation.CURVES:
+                return bottom
+            case Situation.PLAY:
+                return self._left() | (set(RIGHT) if situations.is_busy else set())
+
+    def _wanted(self) -> set[str]:
+        """Return the docks to show now: those of the situation, changed by what the user opened and closed."""
+        wanted = self._folds.wanted(self._key, self._usual(), self._left(), self._docks)
+        if self.size.name == WINDOW_SIZES[-1].name and wanted & set(LEFT) and self._row is not Situation.WATCH:
+            wanted -= set(RIGHT)
+        return wanted
+
+    def arrange(self) -> None:
+        """Show the docks of the present situation and window size, and hide the others; floating docks stay."""
+        if self._before is not None:
+            return
+        self._take_changes()
+        row, self._row = self._row, self._situations.now
+        key, self._key = self._key, f"{self._row}/{self.size.name}"
+        if key.partition("/")[2] not in ("", self.size.name):
+            self._sizes.clear()
+            self._settle()
+        self._stack_right()
+        wanted = self._wanted()
+        before = self._on_show()
+        self._note_sizes()
+        for name, dock in self._docks.items():
+            if not dock.isFloating() and dock.isHidden() is (name in wanted):
+                focused = dock.focusWidget() if name not in wanted else None
+                if focused is not None and focused.hasFocus():
+                    focused.clearFocus()  # else Qt gives the focus to some field of another dock
+                dock.setVisible(name in wanted)
+        self._arranged = self._on_show()
+        self._situations.note_left(names.AGENT_DOCK not in self._arranged)
+        if self._row is not row:
+            self._raise_first(names.CHECKPOINTS_DOCK if self._row is Situation.WATCH else names.TELEMETRY_DOCK)
+        if self._arranged != before:
+            if names.RUNS_DOCK not in before:
+                self._raise_first(names.RUNS_DOCK)
+            self._settle()
+            self.arranged.emit()
+            self.changed.emit()
+
+    def _raise_first(self, name: str) -> None:
+        """Show a dock in front of those at the same place, unless it is hidden."""
+        if name in self._arranged:
+            self._docks[name].raise_()
+
+    # -- what the user shows and hides ------------------------------------------------------
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None:
-            shown = self._on_show()
-            if shown != self._shown and self._window.isVisible():
-                self._sizes[self._shown] = {
-                    dock: self._size_of(dock)
-                    for dock in self._all_docks()
-                    if (dock.objectName() in self._shown and not dock.visibleRegion().isEmpty()) or dock is watched
-                }
-                for wait_ms in SETTLED_MS:
-                    QTimer.singleShot(wait_ms, self, self._bring_sizes_back)
-            self._shown = shown
+        kind = event.type()
+        if watched is self._window:
+            if kind == QEvent.Type.Resize and self._key:
+                is_low = self._window.height() < LOW
+                if self._key != f"{self._row}/{self.size.name}" or is_low is not self._was_low:
+                    self._turn.start()
+                self._was_low = is_low
+        elif kind in (QEvent.Type.Show, QEvent.Type.Hide) and self._before is None and self._window.isVisible():
+            self._note_sizes(watched if kind == QEvent.Type.Hide else None)
+            self._turn.start()
         return super().eventFilter(watched, event)
+
+    _was_low = False
+
+    def _on_turn(self) -> None:
+        self._take_changes()
+        self.arrange()
+
+    def _take_changes(self) -> None:
+        """Remember the docks that the user showed or hid since the last arrangement."""
+        now = self._on_show()
+        if self._before is not None or now == self._arranged or not self._key:
+            return
+        closed, opened = self._arranged - now, now - self._arranged
+        if names.AGENT_DOCK in closed and self._row is Situation.SETUP:
+            self._arranged = now
+            self._situations.end_setup()
+            return
+        self._folds.note(self._key, set(closed), set(opened), self._left())
+        if self.size.name == WINDOW_SIZES[-1].name and opened & set(RIGHT):
+            self._folds.fold(self._key, names.AGENT_DOCK)
+        self._arranged = now
+        self.changed.emit()
+        self._settle()
+        self._turn.start()
+
+    def toggle(self, dock: QDockWidget) -> None:
+        """Hide a dock in front; show one that is hidden or behind another one. The docks at the left go together."""
+        if dock.isHidden() or dock.visibleRegion().isEmpty():
+            self.raise_dock(dock.objectName())
+        elif dock.objectName() == names.AGENT_DOCK and self._situations.now is Situation.SETUP:
+            self._situations.end_setup()
+        else:
+            dock.close()
+
+    def raise_dock(self, object_name: str) -> None:
+        """Show the dock with this objectName in front of others at the same place.
+
+        A dock at the left begins the set-up of the next run, unless a run or a game is under way.
+        """
+        dock = self._window.findChild(QDockWidget, object_name)
+        if dock is None:
+            return
+        situations = self._situations
+        may_set_up = situations.now in (Situation.FIRST, Situation.RUN) and not situations.is_busy
+        if object_name in self._left() and may_set_up and not dock.isFloating():
+            self._folds.forget(f"{Situation.SETUP}/{self.size.name}", object_name)
+            situations.begin_setup()
+        dock.show()
+        dock.raise_()
+
+    # -- sizes ------------------------------------------------------------------------------
+
+    @property
+    def is_settling(self) -> bool:
+        """True while sizes are being set, so that those on show are not the user's."""
+        return self._settling.isActive()
+
+    def _settle(self) -> None:
+        """Set the sizes of the docks now and while Qt resizes them."""
+        self._settling.start()
+        for wait_ms in SETTLED_MS:
+            QTimer.singleShot(wait_ms, self, self._set_sizes)
+
+    def _note_sizes(self, hiding: QObject | None = None) -> None:
+        """Remember the sizes of the docks, which Qt changes only after this turn, and of the one that is `hiding`."""
+        if self.is_settling or not self._window.isVisible():
+            return
+        for dock in self._all_docks():
+            if dock.objectName() not in self._arranged or dock.isFloating():
+                continue
+            mates = self._window.tabifiedDockWidgets(dock)
+            behind = any(not one.visibleRegion().isEmpty() for one in mates)
+            if not behind and (dock is hiding or not dock.visibleRegion().isEmpty()):
+                size = self._size_of(dock)
+                self._sizes |= {one.objectName(): size for one in (dock, *mates)}  # they share one place
+        self._settling.start()
 
     def _size_of(self, dock: QDockWidget) -> QSize:
         """Return a dock's size including its tab bar, as `resizeDocks` expects it."""
         beside = self._window.tabifiedDockWidgets(dock)
         if all(other.isHidden() for other in beside):
             return dock.size()
-        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        tabs = max((bar.height() for bar in bars if bar.isVisible()), default=0)
+        tabs = max((bar.height() for bar in self._tab_bars() if bar.isVisible()), default=0)
         return dock.size() + QSize(0, tabs)
 
-    def _bring_sizes_back(self) -> None:
-        """Restore the sizes that the docks had when the same set of docks was visible."""
-        kept = self._sizes.get(self._on_show(), {})
-        docks = [dock for dock in kept if not dock.isHidden() and not dock.isFloating()]
+    def _tab_bars(self) -> list[QTabBar]:
+        return self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
+    def _set_sizes(self) -> None:
+        """Give each dock the size that it had last, and a new one that of the table."""
         if self._before is not None:
             return
+        docks = [dock for dock in self._inside() if not dock.visibleRegion().isEmpty()]
         if docks:
-            wide = [kept[dock].width() for dock in docks]
-            high = [kept[dock].height() for dock in docks]
-            self._window.resizeDocks(docks, wide, Qt.Orientation.Horizontal)
-            self._window.resizeDocks(docks, high, Qt.Orientation.Vertical)
+            sizes = [self._sizes.get(dock.objectName(), self._usual_size(dock)) for dock in docks]
+            self._window.resizeDocks(docks, [size.width() for size in sizes], Qt.Orientation.Horizontal)
+            self._window.resizeDocks(docks, [size.height() for size in sizes], Qt.Orientation.Vertical)
+            if names.AGENT_DOCK not in self._sizes:
+                self._tighten()
 
-    def _arrange(self) -> None:
+    def _usual_size(self, dock: QDockWidget) -> QSize:
+        area, size = self._window.dockWidgetArea(dock), self.size
+        if area is Qt.DockWidgetArea.BottomDockWidgetArea:
+            return QSize(dock.width(), BOTTOM_HEIGHT + SPLIT_MORE * size.is_split)
+        width = size.left if area is Qt.DockWidgetArea.LeftDockWidgetArea else size.right
+        if dock.objectName() == names.AGENT_DOCK:
+            return QSize(width, self._text_height(width))
+        return QSize(width, CHECKPOINTS_HEIGHT if dock.objectName() == names.CHECKPOINTS_DOCK else 520)
+
+    def _text_height(self, width: int) -> int:
+        """Return the height in pixels that the agent dock needs at this width to show all of its texts."""
+        agent = self._docks[names.AGENT_DOCK]
+        body, bar = agent.widget(), agent.titleBarWidget()
+        layout = body.layout() if body is not None else None
+        if layout is None or not layout.hasHeightForWidth():
+            return AGENT_HEIGHT
+        return max(AGENT_HEIGHT, layout.heightForWidth(width) + (bar.height() if bar is not None else 0))
+
+    def _tighten(self) -> None:
+        """Set the agent dock's height to that of its texts, and give the rest to the dock below."""
+        agent = self._docks[names.AGENT_DOCK]
+        below = next((self._docks[name] for name in LEFT[1:] if not self._docks[name].isHidden()), None)
+        wanted = self._text_height(agent.width())
+        if below is not None and not agent.isFloating() and not wanted <= agent.height() <= wanted + 4:
+            rest = max(1, agent.height() + below.height() - wanted)
+            self._window.resizeDocks([agent, below], [wanted, rest], Qt.Orientation.Vertical)
+
+    def _on_mode(self) -> None:
+        self.arrange()
+        self._sizes.pop(names.AGENT_DOCK, None)  # its texts are others now
+        QTimer.singleShot(0, self, self._tighten)
+
+    # -- places -----------------------------------------------------------------------------
+
+    def _place_docks(self) -> None:
         window, docks, area = self._window, self._docks, Qt.DockWidgetArea
         window.setDockNestingEnabled(True)
         window.setAnimated(False)  # sizes change at once
+        window.setTabPosition(area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         for corner in (Qt.Corner.TopLeftCorner, Qt.Corner.BottomLeftCorner):
             window.setCorner(corner, area.LeftDockWidgetArea)
         for corner in (Qt.Corner.TopRightCorner, Qt.Corner.BottomRightCorner):
             window.setCorner(corner, area.RightDockWidgetArea)
-        window.addDockWidget(area.LeftDockWidgetArea, docks[names.AGENT_DOCK])
-        window.addDockWidget(area.LeftDockWidgetArea, docks[names.TRAINING_DOCK])
-        window.addDockWidget(area.LeftDockWidgetArea, docks[names.TASK_DOCK])
-        window.addDockWidget(area.RightDockWidgetArea, docks[names.TELEMETRY_DOCK])
-        window.addDockWidget(area.RightDockWidgetArea, docks[names.CHECKPOINTS_DOCK])
-        window.addDockWidget(area.BottomDockWidgetArea, docks[names.RUNS_DOCK])
-        window.addDockWidget(area.BottomDockWidgetArea, docks[names.LOG_DOCK])
+        for name in LEFT:
+            window.addDockWidget(area.LeftDockWidgetArea, docks[name])
+        for name in RIGHT:
+            window.addDockWidget(area.RightDockWidgetArea, docks[name])
+        for name in BOTTOM:
+            window.addDockWidget(area.BottomDockWidgetArea, docks[name])
         window.tabifyDockWidget(docks[names.RUNS_DOCK], docks[names.LOG_DOCK])
         docks[names.RUNS_DOCK].raise_()
         window.tabifyDockWidget(docks[names.TELEMETRY_DOCK], docks[names.MEMORY_DOCK])
         docks[names.MEMORY_DOCK].hide()
-        self._size()
+        self._is_split = True
+        self._stack_right()
 
-    def _size(self) -> None:
-        window, docks = self._window, self._docks
-        right = RIGHT_WIDTH if window.width() >= ROOMY_WIDTH else RIGHT_NARROW
-        window.resizeDocks(
-            [docks[names.AGENT_DOCK], docks[names.TELEMETRY_DOCK]], [LEFT_WIDTH, right], Qt.Orientation.Horizontal
-        )
-        window.resizeDocks(
-            [
-                docks[names.AGENT_DOCK],
-                docks[names.TRAINING_DOCK],
-                docks[names.TELEMETRY_DOCK],
-                docks[names.CHECKPOINTS_DOCK],
-                docks[names.RUNS_DOCK],
-            ],
-            [AGENT_HEIGHT, 560, 520, CHECKPOINTS_HEIGHT, BOTTOM_HEIGHT],
-            Qt.Orientation.Vertical,
-        )
-
-    def raise_dock(self, object_name: str) -> None:
-        """Show the dock with this objectName in front of others at the same place."""
-        dock = self._window.findChild(QDockWidget, object_name)
-        if dock is not None:
-            dock.show()
-            dock.raise_()
+    def _stack_right(self) -> None:
+        """Put the checkpoints behind the telemetry, or below it in a wide window; moved docks stay where they are."""
+        window, is_split = self._window, self.size.is_split
+        if is_split is self._is_split:
+            return
+        self._is_split = is_split
+        telemetry, checkpoints = (self._docks[name] for name in RIGHT)
+        right = Qt.DockWidgetArea.RightDockWidgetArea
+        moved = any(dock.isFloating() or window.dockWidgetArea(dock) is not right for dock in (telemetry, checkpoints))
+        is_behind = checkpoints in window.tabifiedDockWidgets(telemetry)
+        if moved or is_behind is not is_split:
+            return
+        is_hidden = checkpoints.isHidden()
+        if is_split:
+            window.addDockWidget(right, checkpoints, Qt.Orientation.Vertical)
+        else:
+            window.tabifyDockWidget(telemetry, checkpoints)
+            telemetry.raise_()
+        checkpoints.setHidden(is_hidden)
 
     @property
     def is_only_center(self) -> bool:
@@ -164,59 +370,19 @@ class Layout(QObject):
         else:
             before, self._before = self._before, None
             self._window.restoreState(before, LAYOUT_VERSION)
-            self._show_for_mode()
+            self._arranged = self._on_show()
+            self.arrange()
         self.changed.emit()
-
-    # -- following the mode -----------------------------------------------------------------
-
-    def _on_mode(self, mode: Mode) -> None:
-        self._show_for_mode()
-        QTimer.singleShot(0, self, self._tighten)
-
-    def _show_for_mode(self) -> None:
-        """Show the training dock in agent mode, and the new-task dock in the other modes."""
-        if self._before is not None:
-            return
-        learns = self._session.mode is Mode.AGENT
-        self._docks[names.TRAINING_DOCK].setVisible(learns)
-        self._docks[names.TASK_DOCK].setVisible(not learns)
-
-    def _tighten(self) -> None:
-        """Set the agent dock's height to that of its texts, and give the rest to the dock below."""
-        agent, learns = self._docks[names.AGENT_DOCK], self._session.mode is Mode.AGENT
-        below = self._docks[names.TRAINING_DOCK] if learns else self._docks[names.TASK_DOCK]
-        text = _text_height(agent)
-        if (body := agent.widget()) is not None:  # the sizes below are shares of the whole
-            body.setMinimumHeight(max(0, text - _bar_height(agent)))
-        wanted = max(AGENT_HEIGHT, text)
-        if not agent.isFloating() and not wanted <= agent.height() <= wanted + 40:
-            self._window.resizeDocks([agent, below], [wanted, self._window.height() - wanted], Qt.Orientation.Vertical)
 
     # -- saving -----------------------------------------------------------------------------
 
     def restore(self) -> bool:
         """Restore the saved layout and window position. Return False when there is none that is valid here."""
         found = self._restore()
-        self._clamp(QSize() if found else FRAME)
+        self.fit.place(found)
+        self._is_split = self.size.is_split if found else self._is_split
+        self.arrange()
         return found
-
-    def fit_screen(self) -> None:
-        """Move the window with its frame onto the screen; call this after the window is shown."""
-        self._size_shown = self._window.size()
-        QTimer.singleShot(0, self, self._raise_floating)
-        for wait_ms in FRAME_TOLD_MS:
-            QTimer.singleShot(wait_ms, self, self._clamp_frame)
-
-    def _raise_floating(self) -> None:
-        """Raise floating docks above the main window, which was shown after them."""
-        for dock in self._all_docks():
-            if dock.isFloating() and not dock.isHidden():
-                dock.raise_()
-
-    def _clamp_frame(self) -> None:
-        if self._window.size() == self._size_shown:  # else the user chose another one
-            self._clamp()
-            self._size_shown = self._window.size()
 
     def _restore(self) -> bool:
         geometry = self._settings.blob("layout/geometry")
@@ -228,9 +394,10 @@ class Layout(QObject):
             return False
         if is_sound_geometry(bytes(geometry.data())):
             self._window.restoreGeometry(geometry)
-        mode = self._session.mode.value
-        if self._settings.text("layout/mode", mode) != mode:  # the app was killed in between
-            self._show_for_mode()
+        self._sizes = {
+            name: QSize(*size) for name, size in self._settings.decoded(SIZES, dict[str, tuple[int, int]], {}).items()
+        }
+        self._arranged = self._on_show()
         return True
 
     def save(self) -> None:
@@ -239,46 +406,18 @@ class Layout(QObject):
             state = self._before or self._window.saveState(LAYOUT_VERSION)
             self._settings.set_blob("layout/state", state)
             self._settings.set_blob("layout/geometry", self._window.saveGeometry())
-            self._settings.set("layout/mode", self._session.mode.value)
+            sizes = {name: (size.width(), size.height()) for name, size in self._sizes.items()}
+            self._settings.set(SIZES, json.dumps(sizes))
 
     def reset(self) -> None:
-        self._settings.remove("layout/state")
-        self._settings.remove("layout/geometry")
+        for key in ("layout/state", "layout/geometry", SIZES):
+            self._settings.remove(key)
         self._before = None
         self._sizes.clear()
+        self._folds.clear()
         self._window.restoreState(self._default, LAYOUT_VERSION)
-        self._size()
-        self._show_for_mode()
+        self._is_split = False
+        self._arranged = self._on_show()
+        self.arrange()
+        self._settle()
         self.changed.emit()
-
-    def _clamp(self, assumed: QSize | None = None) -> None:
-        """Move and shrink the window, including its frame, until all of it is on the screen.
-
-        `assumed` is the least size of the frame, for the time before the desktop reports it.
-        """
-        window, frame = self._window, self._window.frameGeometry()
-        screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
-        home = QGuiApplication.primaryScreen().availableGeometry()
-        room = next((room for room in screens if room.intersects(frame)), home)
-        border = (frame.size() - window.size()).expandedTo(assumed or QSize())
-        window.setMinimumSize(window.minimumSize().boundedTo(room.size() - border))
-        if not room.contains(QRect(frame.topLeft(), window.size() + border)):
-            window.resize(window.size().boundedTo(room.size() - border))
-            wide, high = window.width() + border.width(), window.height() + border.height()
-            left = min(max(frame.left(), room.left()), room.right() + 1 - wide)
-            top = min(max(frame.top(), room.top()), room.bottom() + 1 - high)
-            window.move(left, top)
-
-
-def _text_height(dock: QDockWidget) -> int:
-    """Return the height in pixels that a dock needs at its present width to show all of its texts."""
-    body = dock.widget()
-    layout = body.layout() if body is not None else None
-    if layout is None or not layout.hasHeightForWidth():
-        return 0
-    return layout.heightForWidth(dock.width()) + _bar_height(dock)
-
-
-def _bar_height(dock: QDockWidget) -> int:
-    bar = dock.titleBarWidget()
-    return bar.height() if bar is not None else 0

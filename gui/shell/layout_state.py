@@ -108,7 +108,7 @@ class _Reader:
         """Read position, size, least and greatest size of a group's item."""
         self._pixels(3, -1)
         greatest = self._number("i")
-        self._want(0 <= greatest <= _ENDLESS)
+        self._want(0 <= greatest <= _ENDLESS + MOST_PIXELS)  # Qt adds the height of tabs
 
     def _size(self) -> None:
         self._pixels(2, -1)

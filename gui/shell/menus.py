@@ -14,23 +14,24 @@ from gui.state.context import RECENT
 Entries = tuple["str | tuple[str, Entries]", ...]
 MENUS: dict[str, Entries] = {
     "&File": (
-        "openRom", (RECENT, ()), "showGames", "showLeague", "",
-        "import", "importCurves", "importCurveFolder",
-        "exportGif", "exportAs", "openHome", "diskUse", "", "settings", "", "quit",
+        "openRom", (RECENT, ()), "showGames", ("Chosen game", ("makeStage", "locateRom", "forgetRom")), "",
+        ("Import", ("import", "importCurves", "importCurveFolder")),
+        ("Export", ("exportGif", "exportAs")), "",
+        "openHome", "diskUse", "settings", "", "quit",
     ),
     "&Run": (
         "trainNew", "start", "pause", "checkpoint", "stop", "",
-        "resumeRun", "reuseConfig", "describeRun", "showError", "",
-        ("Queue", ("queueEarlier", "queueLater")),
-        ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
-        ("Show and compare", (
-            "pinRun", "showListed", "hideOthers", "compareRuns", "runColor", "", "filterRuns",
-        )),
-        ("Files of the run", (
-            "openRunFolder", "openLog", "runsCsv", "", "openTensorBoard", "exportWandb", "",
+        "resumeRun", "reuseConfig",
+        ("This run", (
+            "describeRun", "showError", "", "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
             "archiveRun", "restoreRun",
         )),
-        ("Trainers", ("installRunner", "cancelInstall", "removeRunner")),
+        ("Show and compare", (
+            "pinRun", "showListed", "hideOthers", "compareRuns", "runColor", "filterRuns", "runsCsv",
+        )), "",
+        ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
+        ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
+        ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions")),
     ),
     "&View": (
         *(f"dock.{name}" for name in (
@@ -45,27 +46,28 @@ MENUS: dict[str, Entries] = {
         "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",
     ),
     "&Curves": (
-        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "",
+        "followCurves", "groupRange", "groupDeviation", "trimOutliers", "plotLogX", "",
         "smoothDecaying", "smoothRunning", "smoothGaussian", "",
-        "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "curvesCsv", "writeReport", "",
+        "plotFit", "plotMaximise", "plotPin", "plotLog", "plotHide", "",
+        "plotPng", "plotSvg", "plotCsv", "plotCopy", "curvesCsv", "writeReport", "writeReportPdf", "",
         "savedViews", "resetPlots",
     ),
     "&Play": (
-        "playGame", "deploy", "deployBeside", "watchRun", "warmStart", "",
-        "playPause", "playStep", "playRestart", "endPlayer", "mute", "saliency", "savePicture", "",
-        ("Save slots", ("saveSlot", "loadSlot", "undoLoad")),
-        ("New task", ("saveStart", "captureGoal", "makeTask", "trainTask", "newDraft")),
-        ("Chosen game", ("locateRom", "forgetRom")), "",
-        "record", "recordEpisode",
-        ("Recordings", ("openReplay", "openReplayFolder", "playOn", "useAsDemo")),
+        "playGame", "deploy", "watchRun",
+        ("Checkpoint", ("deployBeside", "warmStart", "showLeague")), "",
+        "playPause", "endPlayer",
+        ("While it plays", ("playStep", "playRestart", "", "mute", "saliency", "savePicture")),
+        ("Save slots", ("saveSlot", "loadSlot", "undoLoad")), "",
+        "record",
+        ("Recordings", ("recordEpisode", "openReplay", "openReplayFolder", "playOn", "useAsDemo")),
         ("Buttons of a recording", (
             "rollOpen", "rollUndo", "rollRedo", "rollInsert", "rollDelete", "rollSave",
             "rollPlayOn",
-        )),
+        )), "",
+        ("New task", ("saveStart", "captureGoal", "makeTask", "trainTask", "newDraft")),
     ),
     "&Help": (
-        "manual", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
+        "manual", "whatsNew", "shortcuts", "commandPalette", "welcome", "", "bugReport", "", "about",
     ),
 }  # fmt: skip
 """Command ids by menu title; "" is a separator, a pair is a submenu.

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QObject, QPoint, QProcess, Qt, QTimer, Signal
-from PySide6.QtGui import QIcon
+import shiboken6
+from PySide6.QtCore import QEvent, QObject, QPoint, QProcess, Qt, QTimer, Signal
+from PySide6.QtGui import QEnterEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
-    QFrame,
     QHBoxLayout,
     QPushButton,
     QScrollArea,
@@ -24,27 +24,28 @@ from PySide6.QtWidgets import (
 )
 
 from gui.kit.actions import ActionRegistry
+from gui.kit.containers import empty_page
 from gui.kit.icons import icon
-from gui.kit.labels import ElidedLabel, button, icon_button, label, set_role
+from gui.kit.labels import ElidedLabel, Icon, ago, button, icon_button, label
+from gui.kit.popover import Popover
 from gui.kit.settings import Settings
+from gui.kit.style_sheet import GAP, SMALL_BUTTON
 from gui.kit.words import tr
 from gui.state.notices import Notice, Notices, Told
 from trainer_core.lab.paths import ASSETS
 
 DESKTOP_SETTING = "desktop/notices"
 ICON = ASSETS / "icons" / "dmglab.png"
-BAR_HEIGHT = 20
-"""Height of the status bar in pixels, the same with and without a banner."""
 MOST_CHARACTERS = 400
 """Most characters of a notice's text in the list."""
 ZERO_WIDTH_SPACE = "\u200b"
-LIFE_MS = {"info": 6000, "good": 6000, "warn": 30_000, "error": 60_000}
-"""Milliseconds that a banner without buttons is shown, by tone."""
-OFFER_MS = {"info": 60_000, "good": 60_000, "warn": 300_000, "error": 300_000}
-"""Milliseconds that a banner with buttons is shown, by tone."""
+LIFE_MS = {"info": 6000, "good": 6000}
+"""Milliseconds that a banner is shown, by tone; one of another tone stays until it is closed, replaced or moot."""
 MOST_BANNERS = 8
-ROLES = {"info": "", "good": "good", "warn": "warn"}
-LIST_WIDTH, LIST_HEIGHT = 440, 360
+ICONS = {"info": ("info", "muted"), "good": ("check", "good"), "warn": ("warn", "warn")}
+FAILED = ("close", "bad")
+"""(name, theme colour) of the icon before a notice, by tone."""
+LIST_WIDTH, LIST_HEIGHT = 368, 400
 
 
 class DesktopNotices(QObject):
@@ -78,40 +79,45 @@ class DesktopNotices(QObject):
             self._tray.showMessage(notice.title, notice.text, QIcon(str(ICON)))
 
 
-class Banner(QFrame):
+class Banner(QWidget):
+    """Icon, sentence, at most one button and a cross; the list behind the bell has a notice's further buttons."""
+
     dismissed = Signal(object)
-    """The notice, after the user closed the banner or pressed one of its buttons."""
+    """The notice, after the user closed the banner or pressed its button."""
     faded = Signal(object)
 
     def __init__(self, notice: Notice) -> None:
         super().__init__()
         self.notice = notice
         self.title = notice.title
-        self.setProperty("role", "banner")
         row = QHBoxLayout(self)
-        row.setContentsMargins(8, 0, 2, 0)
-        row.setSpacing(6)
-        head = label(notice.title)
-        set_role(head, "role", ROLES.get(notice.tone, "error"))
-        row.addWidget(head)
-        text = ElidedLabel(notice.text, "muted")
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GAP)
+        row.addWidget(Icon(*ICONS.get(notice.tone, FAILED)))
+        text = ElidedLabel(": ".join(filter(None, (notice.title, notice.text))), "notice")
         text.setTextFormat(Qt.TextFormat.PlainText)
-        row.addWidget(text, 1)
-        self.button: QPushButton | None = None
+        text.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        row.addWidget(text)
         offers = _offers(notice, self._on_act)
-        for offer in offers:
-            row.addWidget(offer)
-        if offers:
-            self.button = offers[0]
-        close = icon_button("close", tr("Dismiss"), clicked=self._dismiss)
-        close.setFixedHeight(BAR_HEIGHT - 2)
-        row.addWidget(close)
+        self.button: QPushButton | None = offers[0] if offers else None
+        if self.button is not None:
+            row.addWidget(self.button)
+        row.addWidget(icon_button("close", tr("Close"), clicked=self._dismiss))
+        row.addStretch(1)
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         self.setToolTip(f"{notice.title}\n{notice.text}".strip())
-        life = (OFFER_MS if offers else LIFE_MS).get(notice.tone, 0)
-        self._life = QTimer(self, singleShot=True, interval=life)
+        self._life = QTimer(self, singleShot=True, interval=LIFE_MS.get(notice.tone, 0))
         self._life.timeout.connect(self._on_time_up)
-        if life:
+        if self._life.interval():
+            self._life.start()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self._life.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if self._life.interval():
             self._life.start()
 
     def _on_time_up(self) -> None:
@@ -141,15 +147,18 @@ def _offers(notice: Notice, take: Callable[[Callable[[], object]], None]) -> lis
 class BannerArea(QWidget):
     """Area that shows the newest active notice as a banner, and after it the previous one."""
 
+    is_taken = Signal(bool)
+    """Whether there is a banner now."""
+
     def __init__(self, notices: Notices, actions: ActionRegistry) -> None:
         super().__init__()
         self._notices, self._actions = notices, actions
         self.banners: list[Banner] = []
         self.setObjectName("bannerArea")
-        self.setFixedHeight(BAR_HEIGHT)
+        self.setFixedHeight(SMALL_BUTTON)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setContentsMargins(GAP, 0, 0, 0)
         notices.told.connect(self.show_notice)
         notices.withdrawn.connect(self.withdraw)
 
@@ -187,6 +196,7 @@ class BannerArea(QWidget):
     def _show_newest(self) -> None:
         for banner in self.banners:
             banner.setVisible(banner is self.banners[-1])
+        self.is_taken.emit(bool(self.banners))
 
 
 def with_command(notice: Notice, actions: ActionRegistry) -> Notice:
@@ -211,7 +221,7 @@ class NoticesButton(QToolButton):
         self.setIcon(icon("bell"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setFixedHeight(BAR_HEIGHT)
+        self.setFixedHeight(SMALL_BUTTON)
         self.list: NoticeList | None = None
         self.clicked.connect(self.open_list)
         notices.changed.connect(self._on_changed)
@@ -220,71 +230,74 @@ class NoticesButton(QToolButton):
     def _on_changed(self) -> None:
         count = self._notices.unseen
         self.setText(str(count) if count else "")
-        words = tr("Notices, {count} not looked at", count=count) if count else tr("Notices")
+        words = tr("Notices, {count} new", count=count) if count else tr("Notices")
         self.setToolTip(words)
         self.setAccessibleName(words)
 
     def open_list(self) -> None:
-        """Open the list of notices, the newest first, above the button."""
-        self.list = NoticeList(self.window(), self._notices, self._actions)
-        corner = self.mapToGlobal(QPoint(self.width(), 0))
-        self.list.move(corner - QPoint(self.list.width(), self.list.height()))
-        self.list.show()
+        """Open the list of notices, the newest first, above the button; close it if it is open."""
+        if self.list is not None and shiboken6.isValid(self.list) and self.list.isVisible():
+            self.list.close()
+            return
+        self.list = NoticeList(self, self._notices, self._actions)
         self._notices.note_seen()
 
 
-class NoticeList(QFrame):
-    """Popup with the list of notices; Escape or a click outside closes it."""
+class NoticeList(Popover):
+    """Panel with the list of notices."""
 
-    def __init__(self, parent: QWidget, notices: Notices, actions: ActionRegistry) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("noticeList")
-        self.setAccessibleName(tr("Notices"))
-        self.setProperty("role", "card")
+    def __init__(self, bell: QWidget, notices: Notices, actions: ActionRegistry) -> None:
+        window = bell.window()
+        super().__init__(window, "noticeList", tr("Notices"), bell)
         self._notices, self._actions = notices, actions
-        body = QWidget()
-        body.setObjectName("scrollBody")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
+        page = QWidget()
+        page.setObjectName("scrollBody")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(GAP, GAP, GAP, GAP)
+        column.setSpacing(0)
         for told in reversed(notices.history):
             column.addWidget(self._row(told))
         if not notices.history:
-            column.addWidget(label(tr("Nothing was told yet"), "muted"))
+            column.addWidget(
+                empty_page(tr("No notices yet"), tr("Finished and failed runs and saved files are listed here."))
+            )
         column.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(body)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(1, 1, 1, 1)
-        outer.addWidget(scroll)
-        body.setFixedWidth(LIST_WIDTH - 14)
+        scroll.setWidget(page)
+        self.body.addWidget(scroll)
         column.activate()
-        self.resize(LIST_WIDTH, min(LIST_HEIGHT, body.heightForWidth(LIST_WIDTH - 14) + 4))
+        height = min(LIST_HEIGHT, page.heightForWidth(LIST_WIDTH - 2) + 2)
+        corner = QPoint(window.width() - LIST_WIDTH - GAP, bell.mapTo(window, QPoint()).y() - height - GAP)
+        self.open_at(corner, LIST_WIDTH, height)
 
     def _row(self, told: Told) -> QWidget:
         notice = told.notice if told.is_over else with_command(told.notice, self._actions)
         made = QWidget()
-        column = QVBoxLayout(made)
-        column.setContentsMargins(0, 0, 0, 0)
+        row = QHBoxLayout(made)
+        row.setContentsMargins(GAP, 6, GAP, 6)
+        row.setSpacing(GAP)
+        row.addWidget(Icon(*ICONS.get(notice.tone, FAILED)), 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout()
         column.setSpacing(2)
-        head = QHBoxLayout()
-        title = label(notice.title, wrap=True)
-        set_role(title, "role", ROLES.get(notice.tone, "error"))
-        head.addWidget(title, 1)
-        head.addWidget(label(time.strftime("%H:%M:%S", time.localtime(told.at)), "muted"))
-        column.addLayout(head)
+        column.addWidget(label(notice.title, wrap=True))
         if notice.text:
             column.addWidget(_whole(notice.text))
         offers = [] if told.is_over else _offers(notice, partial(self._on_act, told.notice))
         if offers:
-            row = QHBoxLayout()
+            buttons = QHBoxLayout()
+            buttons.setContentsMargins(0, 4, 0, 0)
+            buttons.setSpacing(GAP)
             for offer in offers:
-                row.addWidget(offer)
-            row.addStretch(1)
-            column.addLayout(row)
+                buttons.addWidget(offer)
+            buttons.addStretch(1)
+            column.addLayout(buttons)
+        row.addLayout(column, 1)
+        age = label(ago(told.at), "caption")
+        age.setToolTip(time.strftime("%H:%M:%S", time.localtime(told.at)))
+        row.addWidget(age, 0, Qt.AlignmentFlag.AlignTop)
         return made
 
     def _on_act(self, notice: Notice, act: Callable[[], object]) -> None:
@@ -297,6 +310,6 @@ class NoticeList(QFrame):
 def _whole(text: str) -> QWidget:
     """Return a label that shows the whole text in several lines, with line breaks allowed in paths."""
     short = text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS].rstrip() + "..."
-    made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "muted", wrap=True)
+    made = label(short.replace("/", f"/{ZERO_WIDTH_SPACE}"), "caption", wrap=True)
     made.setToolTip(text)
     return made

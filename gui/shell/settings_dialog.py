@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
-    QLineEdit,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -23,9 +22,9 @@ from PySide6.QtWidgets import (
 
 from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
-from gui.kit.containers import row_table
-from gui.kit.labels import button, label, set_role
+from gui.kit.labels import button, label, search_field, set_role
 from gui.kit.settings import Settings
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from gui.state.context import Choice
 
@@ -43,7 +42,6 @@ class ShortcutTable(QWidget):
         column.setSpacing(8)
         heads = [tr("Command"), tr("Keys")]
         self.table = row_table("shortcutTable", tr("Commands and their keys"), heads)
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.resizeSection(1, 140)
@@ -91,9 +89,9 @@ class ShortcutTable(QWidget):
         self.apply.setEnabled(not clash)
         set_role(self.told, "role", "warn" if clash else "muted")
         self.told.setText(
-            tr("These are the keys of: {plain_words}", plain_words=plain_words(self._registry[clash]))
+            tr("Already used for: {plain_words}", plain_words=plain_words(self._registry[clash]))
             if clash
-            else tr("Click into the box and press the keys; empty takes them away.")
+            else tr("Click into the box and press the keys; clear it to remove them.")
         )
 
     def _on_set(self) -> None:
@@ -107,7 +105,7 @@ class ShortcutTable(QWidget):
             set_role(self.told, "role", "warn")
             self.told.setText(
                 tr(
-                    "{default} belongs to: {plain_words}",
+                    "{default} is already used for: {plain_words}",
                     default=default,
                     plain_words=plain_words(self._registry[clash]),
                 )
@@ -137,11 +135,7 @@ class SettingsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(12)
-        self.search = QLineEdit()
-        self.search.setObjectName("settingsSearch")
-        self.search.setAccessibleName(tr("Search in the settings"))
-        self.search.setPlaceholderText(tr("Search in the settings"))
-        self.search.setClearButtonEnabled(True)
+        self.search = search_field("settingsSearch", tr("Search in the settings"), tr("Search in the settings"))
         self.search.textChanged.connect(self._on_search)
         column.addWidget(self.search)
         self._entries: list[tuple[str, list[QWidget]]] = []
@@ -198,11 +192,12 @@ class SettingsDialog(QDialog):
         column.setContentsMargins(4, 12, 4, 4)
         column.setSpacing(4)
         row = QHBoxLayout()
+        row.setSpacing(8)
         title, box = label(tr("Language"), "muted"), self._languages()
         row.addWidget(title)
         row.addWidget(box, 1)
         column.addLayout(row)
-        told = label(tr("Another language is spoken from the next start on."), "muted", wrap=True)
+        told = label(tr("Language changes after a restart."), "muted", wrap=True)
         told.setContentsMargins(0, 0, 0, 8)
         column.addWidget(told)
         spoken = [box.itemText(place) for place in range(box.count())]

@@ -8,22 +8,34 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenuBar,
+    QTabBar,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.dialogs import ask_about_running
+from gui.kit.labels import button
 from gui.kit.settings import Settings
 from gui.kit.words import tr
+from gui.shell.dock_tabs import DockTabs
 from gui.shell.layout import Layout
 from gui.shell.notices import BannerArea, NoticesButton
 from gui.shell.shutdown import Shutdown
 from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
+from gui.state.situation import Situation, Situations
 
 MOST_STOPS = 200
 """Most presses of Tab that are tried until a visible widget gets the focus."""
-DEFAULT_SIZE = (1280, 800)
 LEAST_SIZE = (1024, 700)
 
 
@@ -71,10 +83,34 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setObjectName(names.MAIN_WINDOW)
         self.setWindowTitle("DMG Lab")
-        self.resize(*DEFAULT_SIZE)
         self.setMinimumSize(*LEAST_SIZE)
+        self._menus = QMenuBar()
+        self._top = QWidget()
+        self._column = column = QVBoxLayout(self._top)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._menu_row = QHBoxLayout()
+        self._menu_row.setSpacing(0)
+        self._menu_row.addWidget(self._menus, 1)
+        column.addLayout(self._menu_row)
+        self.setMenuWidget(self._top)
+
+    def menuBar(self) -> QMenuBar:
+        """Return the menu bar, which shares its row with the mode switch before the first run."""
+        return self._menus
 
     # -- placing ----------------------------------------------------------------------------
+
+    def place_bars(self, bars: Iterable[QWidget], corner: QWidget) -> None:
+        """Put fixed bars below the menu bar, over the whole width, and `corner` at the right end of the menu bar."""
+        self._menu_row.addWidget(corner)
+        self._top_bars = QWidget()
+        column = QVBoxLayout(self._top_bars)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for bar in bars:
+            column.addWidget(bar)
+        self._column.addWidget(self._top_bars)
 
     def place_center(self, views: Mapping[Place, QWidget], navigation: Navigation) -> None:
         self.center = QTabWidget()
@@ -82,18 +118,52 @@ class MainWindow(QMainWindow):
         self.center.setDocumentMode(True)
         self.center.tabBar().setAccessibleName(tr("Center tabs"))
         self.center.tabBar().setExpanding(False)
+        corner = QWidget()
+        row = QHBoxLayout(corner)
+        row.setContentsMargins(0, 0, 0, 0)
+        self._corners: dict[QWidget, QWidget] = {}
         for place, view in views.items():
             self.center.addTab(view, tr(place.value))
+            if isinstance(tools := getattr(view, "corner", None), QWidget):
+                self._corners[view] = tools
+                row.addWidget(tools)
+        self.center.setCornerWidget(corner, Qt.Corner.TopRightCorner)
+        self.center.currentChanged.connect(self._show_corner)
         self.setCentralWidget(self.center)
-        navigation.place_wanted.connect(lambda place: self.center.setCurrentWidget(views[place]))
         places = list(views)
+        self.center.setTabVisible(places.index(Place.LEAGUE), False)  # until somebody asks for it
+
+        def show(place: Place) -> None:
+            self.center.setTabVisible(places.index(place), True)
+            self.center.setCurrentWidget(views[place])
+
+        navigation.place_wanted.connect(show)
         self.center.currentChanged.connect(lambda index: navigation.note_place(places[index]))
 
+    def _show_corner(self) -> None:
+        """Show the controls of the tab in front at the right end of the tabs."""
+        for view, tools in self._corners.items():
+            tools.setVisible(view is self.center.currentWidget() and not self.center.tabBar().isHidden())
+
     def place_docks(
-        self, docks: Iterable[QDockWidget], session: Session, navigation: Navigation, settings: Settings
+        self,
+        docks: Iterable[QDockWidget],
+        session: Session,
+        navigation: Navigation,
+        situations: Situations,
+        settings: Settings,
     ) -> None:
-        self.layouts = Layout(self, docks, session, settings)
+        self._situations = situations
+        self.layouts = Layout(self, docks, session, situations, settings)
+        self._dock_tabs = DockTabs(self, self.layouts)
         navigation.dock_wanted.connect(self.layouts.raise_dock)
+        situations.changed.connect(self._on_situation)
+        self._on_situation()
+
+    def _on_situation(self) -> None:
+        """Hide the tabs while nothing but the welcome card is on show."""
+        self.center.tabBar().setHidden(self._situations.now is Situation.FIRST)
+        self._show_corner()
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:
         """Put the banner area and the bell button into the status bar."""
@@ -110,9 +180,23 @@ class MainWindow(QMainWindow):
         bar.addWidget(self._run)
         bar.addPermanentWidget(self._speed)
         bar.addPermanentWidget(self._age)
+        self._runs = button(tr("Runs"), "unfoldRuns", clicked=lambda: self.layouts.raise_dock(names.RUNS_DOCK))
+        self._runs.setProperty("flat", True)
+        self._runs.setToolTip(tr("Show the run table"))
+        bar.addPermanentWidget(self._runs)
         bar.addPermanentWidget(self._bell)
+        self.banners.is_taken.connect(self._run.setHidden)
+        self.layouts.changed.connect(self._on_layout)
+        self._on_layout()
         status.changed.connect(self._on_status)
         self._on_status()
+
+    def _on_layout(self) -> None:
+        """Offer the run table in the status bar while it is folded; show no bars around a game that is alone."""
+        dock = self.findChild(QDockWidget, names.RUNS_DOCK)
+        is_folded = dock is not None and dock.isHidden()
+        self._runs.setVisible(is_folded and self._situations.has_runs and not self.layouts.is_only_center)
+        self._top_bars.setHidden(self.layouts.is_only_center)
 
     def _on_status(self) -> None:
         self._run.setText(self._status.run)
@@ -141,7 +225,7 @@ class MainWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if not event.spontaneous():
-            self.layouts.fit_screen()
+            self.layouts.fit.after_show()
 
     # -- the end ----------------------------------------------------------------------------
 

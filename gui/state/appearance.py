@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from gui.kit import theme
+from gui.kit.focus_ring import FocusRings
 from gui.kit.screen import Palette
 from gui.kit.settings import Settings
 from trainer_core.wire.shades import SCREENS
@@ -19,8 +20,9 @@ class Appearance(QObject):
         super().__init__()
         self._settings, self._palette = settings, palette
         self.screen = ""
+        self.rings = FocusRings(self)
         palette.is_lcd = settings.flag("view/lcd", False)
-        palette.is_whole = settings.flag("view/whole_pixels", True)
+        palette.is_whole = settings.flag("view/whole_pixels", False)
         self.set_screen(settings.text("view/screen", "green"))
 
     @property

@@ -24,6 +24,7 @@ from gui.kit.words import tr
 from trainer_core.lab.paths import HomePaths
 from trainer_core.service import BadLineSeen, EventReceived, LogLines, Notice, RunChanged, TrainerService
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_names import run_name
 
 log = logging.getLogger(__name__)
 SLICE_S = 0.005
@@ -82,7 +83,7 @@ class Bridge(QObject):
     def tell_unexpected(self, error: BaseException) -> None:
         """Report an unexpected exception by the log and a banner; the app goes on."""
         if isinstance(error, LabError | OSError):
-            self.problem.emit(tr("That did not work"), cause_of(error))
+            self.problem.emit(tr("The action failed"), cause_of(error))
         elif isinstance(error, Exception):
             log.error("unexpected", exc_info=error)
             self.traced.emit("".join(traceback.format_exception(error)).splitlines())
@@ -123,7 +124,7 @@ class Bridge(QObject):
             if failed is not None:
                 failed(cause_of(error))
             else:
-                self.problem.emit(title or tr("That did not work"), cause_of(error))
+                self.problem.emit(title or tr("The action failed"), cause_of(error))
         except Exception as error:
             self.tell_unexpected(error)
 
@@ -152,6 +153,11 @@ class Bridge(QObject):
                 self.log_lines.emit(notice.run_id, notice.lines)
             case BadLineSeen():
                 self.bad_line.emit(notice.run_id, notice.line)
+
+    def name_of(self, run_id: str) -> str:
+        """Return a run's name: the user's, else the one made of its id."""
+        run = self.service.runs.get(run_id)
+        return run.name if run else run_name(run_id)
 
     def close(self) -> None:
         """Remove the listeners of the service and cancel the running coroutines."""

@@ -23,7 +23,7 @@ MOST_CARDS = 2000
 """Most checkpoints in the list, the newest of the home; those of the run in focus are added when needed."""
 RUNS_A_CHUNK = 200
 GREEDY = "greedy"
-RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} leaving loops", "sample": "{rate:.0%} drawn"}
+RATES = {GREEDY: "{rate:.0%} greedy", "leave_loops": "{rate:.0%} loops left by chance", "sample": "{rate:.0%} sampled"}
 """Text of a success rate by the mode of choosing actions."""
 
 
@@ -55,12 +55,8 @@ class CheckpointCard:
 
     @property
     def success_text(self) -> str:
-        """Success rates of the greedy and the loop-leaving mode as short text, for a row of the list."""
-        if self.leaving_rate <= self.success_rate:
-            return tr("{value:.0f} % success", value=self.success_rate * 100)
-        return tr(
-            "{greedy:.0f} / {leaving:.0f} % success", greedy=self.success_rate * 100, leaving=self.leaving_rate * 100
-        )
+        """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
+        return f"{self.success_rate * 100:.0f} %"
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""
@@ -74,7 +70,7 @@ class CheckpointCard:
     def success_words(self) -> str:
         """Success rates as full text, for a tooltip."""
         return tr(
-            "Validation: greedy {greedy:.0%}, leaving loops {leaving:.0%}, drawn {drawn:.0%}",
+            "Held-out starts: greedy {greedy:.0%}, loops left by chance {leaving:.0%}, sampled {drawn:.0%}",
             greedy=self.success_rate,
             leaving=self.leaving_rate,
             drawn=self.sampled_rate,
@@ -114,8 +110,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
             meta = checkpoint_manifest.read_meta(folder)
         except CheckpointError:
             continue
-        files = [folder / name for name in checkpoint_manifest.policy_files(meta)]
-        is_whole = bool(files) and all(file.is_file() for file in files)
+        files = checkpoint_manifest.policy_files(meta)
+        is_whole = bool(files) and all((folder / name).is_file() for name in files)
         found.append(
             CheckpointCard(
                 folder=folder,
@@ -124,8 +120,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 algo=run.algo,
                 env_steps=meta.env_steps,
                 success_rate=meta.success_rate,
-                sha256=meta.files[files[0].name] if files else "",
-                size_bytes=sum(file.stat().st_size for file in files) if is_whole else 0,
+                sha256=meta.files[files[0]] if files else "",
+                size_bytes=_size(folder, files) if is_whole else 0,
                 created_at=meta.created_at,
                 integrity="unverified" if is_whole else "missing",
                 leaving_rate=meta.leaving_success_rate,
@@ -157,9 +153,15 @@ def verify(card: CheckpointCard) -> CheckpointCard:
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
         checkpoint_manifest.verify(card.folder, files)
+        return replace(card, integrity="verified", size_bytes=_size(card.folder, files))
     except CheckpointError:
         return replace(card, integrity="mismatch")
-    return replace(card, integrity="verified")
+    except OSError:  # deleted just now
+        return replace(card, integrity="missing")
+
+
+def _size(folder: Path, files: Iterable[str]) -> int:
+    return sum((folder / name).stat().st_size for name in files)
 
 
 class CheckpointList(QAbstractListModel):
@@ -180,7 +182,6 @@ class CheckpointList(QAbstractListModel):
         """Id of the run to which the list is limited; empty for all runs."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
-        self._ways: dict[str, list[CheckpointCard]] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
             signal.connect(self._forget_best)
 
@@ -230,7 +231,10 @@ class CheckpointList(QAbstractListModel):
             words = [card.success_words]
             if self.is_best(card):
                 words.append(
-                    tr("\u2605 best of its run: most success in greedy play, among equals leaving loops, then drawn")
+                    tr(
+                        "★ best of its run: highest success in greedy play, then with loops left by chance, then "
+                        "sampled"
+                    )
                 )
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
@@ -285,18 +289,8 @@ class CheckpointList(QAbstractListModel):
             self._best = {found.folder for found in best.values()}
         return card.folder in self._best
 
-    def way_to(self, card: CheckpointCard) -> tuple[list[float], int]:
-        """Return the success rates of the run's checkpoints by number of steps, and this checkpoint's index."""
-        if self._ways is None:
-            self._ways = {}
-            for found in sorted(self.cards, key=lambda found: found.env_steps):
-                self._ways.setdefault(found.run_id, []).append(found)
-        mine = self._ways.get(card.run_id, [card])
-        here = next((at for at, one in enumerate(mine) if one.folder == card.folder), 0)
-        return [one.success_rate for one in mine], here
-
     def _forget_best(self, *_: object) -> None:
-        self._best = self._ways = None
+        self._best = None
 
     def drop_missing(self, run_id: str) -> None:
         """Remove a run's checkpoints whose folders do not exist any more."""

@@ -25,7 +25,7 @@ from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.spec import NEUTRAL
 
-GROUPS = {"basics": "Basics", "env": "Environment", "learning": "Learning", "logging": "Records"}
+GROUPS = {"basics": "Basics", "env": "Game and pictures", "learning": "Learning", "logging": "Checkpoints and logs"}
 _KINDS = (bool, int, float, str)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QWidget
 
 from gui.kit.actions import ActionRegistry
+from gui.kit.dialogs import keep_folders
 from gui.kit.screen import Palette
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
@@ -25,6 +26,7 @@ from gui.state.log_buffer import LogBuffer
 from gui.state.new_files import NewFiles
 from gui.state.notices import Notices
 from gui.state.session import Navigation, Place, Session
+from gui.state.situation import Situations
 from gui.state.telemetry import TelemetryModel, ViewMemory
 from trainer_core.lab.paths import HomePaths
 
@@ -74,6 +76,8 @@ class Feature:
     docks: Sequence[DockSpec] = ()
     tabs: Sequence[TabSpec] = ()
     """Tabs. Docks and tabs are made after the parts and commands of all features."""
+    bars: Sequence[Callable[[], QWidget]] = ()
+    """Functions that make the fixed bars below the menu bar, after the docks and tabs."""
     first_page: Callable[[], QWidget] | None = None
     """Function that makes the page shown in the live tab until a game plays; only one feature has one."""
     finish: Callable[[], None] = nothing
@@ -99,6 +103,7 @@ class Context:
         self._parts: dict[type, object] = {}
         self.home, self.window = home, window
         self.settings = self.add(settings)
+        keep_folders(settings)
         self.bridge = self.add(Bridge(home))
         self.actions = self.add(ActionRegistry(window, settings))
         self.session = self.add(Session(home, settings))
@@ -109,6 +114,7 @@ class Context:
         self.appearance = self.add(Appearance(settings, self.palette))
         self.checkpoints = self.add(CheckpointList())
         self.telemetry = self.add(TelemetryModel())
+        self.situations = self.add(Situations(self.bridge, self.session, self.navigation, self.telemetry))
         self.view = self.add(ViewMemory(self.telemetry, settings))
         self.files = self.add(NewFiles(self.bridge, self.notices))
         self.docks: list[QDockWidget] = []

@@ -26,19 +26,20 @@ class Failure:
 
 CATALOGUE = (
     Failure(
-        "E10", "The numbers ran away",
-        "A loss or weight became NaN or grew without bound; the receipt holds what led there.",
+        "E10", "The training diverged",
+        "A loss or weight became NaN or grew without bound. Try a lower learning rate; the error record has the "
+        "last steps.",
         "openReceipt", (r"\bis (nan|-?inf)\b", r"not finite", r"grew to .* at update"),
     ),
     Failure(
         "E11", "The checkpoint was changed or damaged",
-        "Its weights do not have the hash that was announced. What played before goes on.",
+        "Its weights do not match their checksum. The current player continues.",
         "import", (r"the file was changed or damaged", r"weights are (mismatch|missing)",
                    r"does not match the hash"),
     ),
     Failure(
-        "E12", "Written by a newer DMG Lab",
-        "This version does not know its format; update DMG Lab to read it.",
+        "E12", "Made by a newer DMG Lab",
+        "This version cannot read the format; update DMG Lab to read it.",
         "openRunFolder", (r"update DMG Lab to read it",),
     ),
     Failure(
@@ -47,62 +48,61 @@ CATALOGUE = (
         "diskUse", (r"no space left", r"disk quota exceeded", r"^disk: .* free"),
     ),
     Failure(
-        "E13", "The folder cannot be written",
-        "Give yourself the right to write there, or start with --home and another folder.",
+        "E13", "The folder is read-only",
+        "Allow writing to this folder, or start DMG Lab with another data folder.",
         "openHome", (r"read-only file system", r"permission denied", r"cannot be written"),
     ),
     Failure(
         "E02", "The GPU's driver is too old",
-        "Update NVIDIA's driver; until then the CPU does the same, slower.",
+        "Update the NVIDIA driver, or train on the CPU, which is slower.",
         "useCpu", (r"driver .*too old", r"driver version is insufficient"),
     ),
     Failure(
-        "E09", "The training was killed",
-        "By signal 9: the computer ran out of memory, and fewer Game Boys need less, or somebody "
-        "ended the process.",
+        "E09", "The training process was ended",
+        "The computer ran out of memory, or somebody ended the process. Fewer Game Boys need less memory.",
         "fewerGameBoys", (r"killed by signal 9", r"sigkill"),
     ),
     Failure(
         "E07", "Not enough memory for so many Game Boys",
-        "Fewer Game Boys need less.",
+        "Fewer Game Boys need less memory.",
         "fewerGameBoys", (r"out of memory", r"^memory: ", r"not even one game boy fits",
                           r"cannot allocate memory"),
     ),
     Failure(
-        "E01", "There is no such CUDA device",
-        "This computer has no GPU that torch can use, or fewer of them. The CPU does the same.",
+        "E01", "The GPU was not found",
+        "PyTorch finds no such GPU on this computer. Train on the CPU instead.",
         "useCpu", (r"no cuda device", r"no such device", r"^device: ", r"cuda.* not available"),
     ),
     Failure(
-        "E03", "The trainer's Python lacks a module",
-        "Install it into that Python; the command is in the detail.",
+        "E03", "A Python package of the trainer is missing",
+        "Install it; the command is in the details.",
         "copyInstall", (r"no module named", r"cannot be found by", r"has no interpreter"),
     ),
     Failure(
         "E05", "Made for another ROM",
-        "The state, the goal or the task belongs to another version of the game.",
+        "The start state, goal or task belongs to another version of the game. Open that ROM.",
         "openRom", (r"another rom", r"belongs to a rom", r"was made for", r"the task was made"),
     ),
     Failure(
-        "E04", "The ROM is not known here",
-        "Open your own copy once; it stays where it is and is known by its hash.",
+        "E04", "The ROM is missing",
+        "Open your own copy once; the file stays where it is.",
         "openRom", (r"register your copy", r"\.gbc?: (no such file|not found)",
                     r"no rom is registered"),
     ),
     Failure(
         "E08", "The Game Boy could not be compiled",
-        "The compiler's words are in the log.",
+        "The message of the compiler is in the log.",
         "showError", (r"nvrtc", r"failed to (build|compile)", r"compil\w+ (failed|error)",
                       r"ptxas"),
     ),
     Failure(
-        "E14", "The gamepad is gone",
-        "Its buttons were released and the game pauses. Plug it in again, or use the keys.",
+        "E14", "The gamepad was disconnected",
+        "Its buttons are released and the game is paused. Plug it in again, or use the keyboard.",
         "playPause", (r"gamepad .*(gone|lost|unplugged|disconnected)",),
     ),
     Failure(
-        "E15", "This PySide6 and this Python do not fit",
-        "The app would be aborted by Qt; the line says what to install.",
+        "E15", "This PySide6 does not work with this Python",
+        "The app would crash; the message says which version to install.",
         "copyInstall", (r"pyside6 .*(aborts on|is too old|is not installed)",),
     ),
 )  # fmt: skip

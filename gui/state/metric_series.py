@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,9 @@ MOST_RADIUS = 400
 """Most points on either side that a Gaussian uses; points beyond have almost no weight."""
 CLOCK = "time"
 """x axis of the time of day: seconds since 1970 of each record, made non-decreasing."""
-X_AXES = {"env_steps": "steps", "update": "updates", "wall_time_s": "seconds", CLOCK: "clock"}
+X_AXES = {"env_steps": "Steps", "update": "Updates", "wall_time_s": "Seconds", CLOCK: "Clock"}
+LARGEST = 1e100
+"""Largest value in a curve; sums of larger ones may be no numbers any more, and nobody reads them off a plot."""
 _BLOCK = 128  # samples smoothed at once: 0.05 ** -128 still fits a float64
 
 
@@ -65,8 +68,8 @@ def gaussian(values: Array, weight: float) -> Array:
 class MetricTable:
     """Update records of one run as a table: a column of f64 for each metric that any record has.
 
-    A metric that a record lacks, or that could not be measured, is NaN in the record's row. `column` leaves NaN out, so
-    a curve has one point per measurement.
+    A metric that a record lacks, or that could not be measured, is NaN in the record's row. `column` leaves NaN and
+    values beyond LARGEST out, so a curve has one point per measurement.
     """
 
     def __init__(self) -> None:
@@ -106,6 +109,8 @@ class MetricTable:
         if self._length == self._data.shape[1]:
             self._data = np.hstack([self._data, np.full_like(self._data, np.nan)])
         self._data[self._places, self._length] = values
+        if not all(-LARGEST <= value <= LARGEST for value in values):
+            self._sparse |= {name for name, value in zip(names, values, strict=True) if not _is_drawn(value)}
         for name in unmeasured(record):
             if name in self._index:
                 self._data[self._index[name], self._length] = np.nan
@@ -149,14 +154,14 @@ class MetricTable:
         if name not in self._index:
             return np.empty(0, np.float64)
         values = self.raw(name)
-        return values[~np.isnan(values)] if name in self._sparse else values
+        return values[_is_drawn(values)] if name in self._sparse else values
 
     def positions(self, name: str, x_axis: str) -> Array:
         """Return f64[points], the x value on `x_axis` of each point of `column`; NaN where it is unknown."""
         if name not in self._index:
             return np.empty(0, np.float64)
         x = self.raw(x_axis)
-        return x[~np.isnan(self.raw(name))] if name in self._sparse else x
+        return x[_is_drawn(self.raw(name))] if name in self._sparse else x
 
     def rewind(self, env_steps: int) -> None:
         """Remove the records after `env_steps`, because a resumed run goes through these steps again."""
@@ -166,6 +171,11 @@ class MetricTable:
             self._length = keep
             self.version += 1
             self.rewinds += 1
+
+
+def _is_drawn(values: Any) -> Any:
+    """Return which numbers belong to a curve: neither NaN nor beyond LARGEST."""
+    return np.abs(values) <= LARGEST
 
 
 def smooth(values: Array, weight: float) -> Array:
@@ -242,6 +252,19 @@ def decimate(x: Array, y: Array, low: float, high: float, columns: int) -> tuple
     np.maximum(lowest, highest, out=pairs[:, 1])
     pairs += np.arange(start, stop, size)[:, None]
     return x[index], y[index]
+
+
+def decimate_band(
+    x: Array, low: Array, high: Array, first: float, last: float, columns: int
+) -> tuple[Array, Array, Array]:
+    """Return the places, lower and upper edges of a band between `first` and `last`, at most two for each column."""
+    begin = max(0, int(x.searchsorted(first)) - 1)
+    end = min(len(x), int(x.searchsorted(last, side="right")) + 1)
+    x, low, high = x[begin:end], low[begin:end], high[begin:end]
+    if len(x) <= 2 * columns:
+        return x, low, high
+    starts = np.arange(0, len(x), -(-len(x) // (2 * columns)))
+    return x[starts], np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
 def _ends(y: Array, first: int, last: int) -> list[int]:

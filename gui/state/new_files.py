@@ -39,23 +39,23 @@ class NewFiles(QObject):
         again = partial(self.write, make=make, told=told, opens_file=opens_file)
         self._bridge.spawn(
             in_thread(write_whole, path, make),
-            title=tr("The file was not written"),
+            title=tr("The file was not saved"),
             then=lambda _: self._tell(path, told, opens_file=opens_file),
             failed=lambda cause: self._refuse(path, cause, again),
         )
 
     def _tell(self, path: Path, told: str, *, opens_file: bool) -> None:
         target = path if opens_file else path.parent
-        words = tr("Open it") if opens_file else tr("Open folder")
+        words = tr("Open") if opens_file else tr("Open folder")
         self._notices.tell(told, str(path), "good", words, lambda: show_file(target))
 
     def _refuse(self, path: Path, cause: str, again: Callable[[Path], object]) -> None:
-        title = tr("The file was not written")
+        title = tr("The file was not saved")
         known = failure_of(cause)
         if known is not None and known.code == FULL:  # another path is seldom on another disk
             self._bridge.problem.emit(title, cause)
             return
-        self._notices.tell(title, cause, "error", tr("Another place..."), lambda: self.ask(title, path.name, again))
+        self._notices.tell(title, cause, "error", tr("Another folder..."), lambda: self.ask(title, path.name, again))
 
 
 def write_whole(path: Path, make: Callable[[], bytes]) -> None:

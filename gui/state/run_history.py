@@ -83,8 +83,12 @@ class AlertWatch:
         self.low = self.low + 1 if is_low else 0
         if not self._begins("success", self.low >= 2):
             return None
-        text = tr("validation {success_rate:.0%} after {best:.0%}", success_rate=event.success_rate, best=self.best)
-        return Alert("success", event.env_steps, tr("Success was lost"), text)
+        text = tr(
+            "{success_rate:.0%} on held-out starts, after {best:.0%} before",
+            success_rate=event.success_rate,
+            best=self.best,
+        )
+        return Alert("success", event.env_steps, tr("Success dropped"), text)
 
     def _begins(self, kind: str, holds: bool) -> bool:
         """Return whether the condition of rule `kind` holds now and did not at the previous call."""

@@ -86,5 +86,5 @@ class RunNotes(QObject):
             durable_files.rename(half, self.path)
         except OSError as error:
             raise LabError(
-                tr("{path}: {strerror}: the note was not kept", path=self.path, strerror=error.strerror)
+                tr("{path}: {strerror}: the note was not saved", path=self.path, strerror=error.strerror)
             ) from None

@@ -1,15 +1,17 @@
-"""States of a run as text, and as a coloured dot."""
+"""States of a run as text, and as a mark."""
 
 from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.kit import theme
+from gui.kit.icons import paint_icon
 from gui.kit.painting import guarded
+from gui.kit.style_sheet import MARK
 from gui.kit.words import tr
 from trainer_core.wire.records import NOT_CONFIRMED, VALIDATING
 from trainer_core.wire.run_record import RunState
@@ -30,32 +32,46 @@ WORDS = {
 }
 _PLAYED = re.compile(rf"{VALIDATING} (\d+) of (\d+) episodes")
 _UNCONFIRMED = re.compile(rf"greedy ([\d.]+), sampled ([\d.]+): {NOT_CONFIRMED}$")
-_TONES = {
-    RunState.RUNNING: "accent",
-    RunState.FINISHED: "good",
-    RunState.FAILED: "bad",
-    RunState.LOST: "bad",
-    RunState.PAUSING: "warn",
-    RunState.PAUSED: "warn",
-    RunState.STOPPING: "warn",
-    RunState.STARTING: "accent",
-    RunState.PREFLIGHT: "accent",
+_TIME_LIMIT = re.compile(r"time limit of ([\d.e+]+) s")
+_STEPS = re.compile(r"(\d+) environment steps")
+_REACHED = re.compile(r"validation reached ([\d.]+) in greedy play, [\d.]+ leaving loops, [\d.]+ sampled$")
+_MARKS = {
+    RunState.PREFLIGHT: ("ring", "accent"),
+    RunState.STARTING: ("ring", "accent"),
+    RunState.RUNNING: ("dot", "accent"),
+    RunState.PAUSING: ("dot", "warn"),
+    RunState.PAUSED: ("bars", "warn"),
+    RunState.STOPPING: ("dot", "warn"),
+    RunState.FINISHED: ("tick", "good"),
+    RunState.STOPPED: ("square", "muted"),
+    RunState.FAILED: ("cross", "bad"),
+    RunState.LOST: ("ring", "warn"),
 }
-_HOLLOW = {RunState.IDLE, RunState.QUEUED, RunState.STOPPED, RunState.PREFLIGHT, RunState.STARTING}
 
 
-def validating_words(detail: str, share: float) -> str:
-    """Return a text on the progress of a validation, from a heartbeat's detail; empty for any other detail."""
+def reason_words(reason: str) -> str:
+    """Return why a run ended in the language of the app; a reason that is not known stays as it is."""
+    known = {
+        "stopped by you": tr("stopped by you"),
+        "the app was closed": tr("the app was closed"),
+        "the demo's minute is over": tr("the demo ended after a minute"),
+        "taken out of the queue": tr("removed from the queue"),
+        "forced: killed, it ignored stop and SIGTERM": tr("ended by force: it did not answer"),
+        "the app or the computer stopped while this ran": tr("the app or the computer stopped during the run"),
+    }
+    if (limit := _TIME_LIMIT.fullmatch(reason)) is not None:
+        return tr("time limit of {seconds} s", seconds=limit[1])
+    if (steps := _STEPS.fullmatch(reason)) is not None:
+        return tr("{steps:,} steps", steps=int(steps[1]))
+    if (rates := _REACHED.match(reason)) is not None:
+        return tr("{rate:.0f} % on held-out starts", rate=100 * float(rates[1]))
+    return known.get(reason, reason)
+
+
+def validating_words(detail: str) -> str:
+    """Return how many episodes of a validation are over, from a heartbeat's detail; empty for any other detail."""
     found = _PLAYED.match(detail)
-    if found is None:
-        return ""
-    over, episodes = map(int, found.groups())
-    return tr(
-        "Validating {over} of {episodes} episodes, {share:.0%} played",
-        over=over,
-        episodes=episodes,
-        share=max(0.0, share),
-    )
+    return tr("Validating {over} of {episodes}", over=found[1], episodes=found[2]) if found else ""
 
 
 def unconfirmed_words(detail: str) -> str:
@@ -74,25 +90,13 @@ def without_middle(name: str, letters: int) -> str:
     return f"{name[: letters // 2]}\u2026{name[-(letters - letters // 2 - 1) :]}"
 
 
-def tone(state: RunState) -> str:
-    """Return the name of the theme colour of a run's state."""
-    return _TONES.get(state, "muted")
-
-
-def paint_dot(painter: QPainter, x: float, y: float, state: RunState, is_silent: bool = False) -> None:
-    """Paint a dot of 8 pixels around (x, y): filled while a run is active, hollow before and after.
-
-    `is_silent` replaces the colour of a healthy run by that of a warning.
-    """
-    color = QColor(getattr(theme.current(), "warn" if is_silent else tone(state)))
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(color)
-    painter.setBrush(Qt.BrushStyle.NoBrush if state in _HOLLOW else color)
-    painter.drawEllipse(int(x) - 4, int(y) - 4, 8, 8)
+def mark_of(state: RunState) -> tuple[str, str]:
+    """Return the icon and the theme colour of the mark of a run's state."""
+    return _MARKS.get(state, ("ring", "muted"))
 
 
 class Badge(QWidget):
-    """Label with the dot and the word of a run's state; `text()` returns the word."""
+    """Label with the mark and the word of a run's state; `text()` returns the word."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +128,10 @@ class Badge(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             warns = bool(self._override) and self._is_warning
-            paint_dot(painter, 6, self.height() / 2, self._state, warns)
+            name, tone = mark_of(self._state)
+            if self._override:  # no data for long, or a validation
+                name, tone = ("dot", "warn") if warns else ("half", tone)
+            paint_icon(painter, QRect(2, (self.height() - MARK) // 2, MARK, MARK), name, tone)
             color = theme.current().warn if warns else theme.current().text
             painter.setPen(QColor(color))
             painter.drawText(self.rect().adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text())

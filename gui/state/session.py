@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from gui.kit.settings import Settings
 from trainer_core.lab.arc_games import list_games
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.task_lists import split_tasks
 from trainer_core.lab.tasks import broken_tasks, list_tasks
 from trainer_core.runners.catalog import AgentRunner, broken_runners, registered_runners
 from trainer_core.service.preflight import BUILT_IN_TASKS
@@ -34,8 +35,8 @@ class Place(StrEnum):
     """Tabs in the middle of the window in their order; the value is the title."""
 
     LIVE = "Live"
+    WALL = "Wall"
     CURVES = "Curves"
-    WALL = "Env wall"
     REPLAY = "Replay"
     GAMES = "Games"
     LEAGUE = "League"
@@ -50,6 +51,8 @@ class Session(QObject):
     runner_changed = Signal(object)
     rom_changed = Signal(str)
     """Path of the ROM that the user plays instead of the task's game; empty for the task's game."""
+    more_changed = Signal()
+    """`shows_more` changed."""
     tasks_changed = Signal()
     """The list of tasks changed."""
 
@@ -62,7 +65,11 @@ class Session(QObject):
         chosen = settings.text("session/runner")
         self.runner = next((one for one in self.runners if one.id == chosen), self.runners[0])
         self.mode = _one_of(Mode, settings.text("session/mode"), Mode.AGENT)
-        self.operation = _one_of(Operation, settings.text("session/operation"), Operation.TRAIN)
+        self.operation = self._kept_operation()
+        self.shows_more = False
+        """True while controls are shown that make sense later, such as the trainer where only one is installed."""
+        self._titles: dict[str, str] | None = None
+        self.tasks_changed.connect(self._forget_titles)
         tasks = self.task_titles()
         wanted = settings.text("session/task", FIRST_TASK)
         self.rom = ""
@@ -89,6 +96,12 @@ class Session(QObject):
             found[game.task] = f"ARC: {game.title}"
         return found
 
+    def task_title(self, task: str) -> str:
+        """Return the title of a task, or of each task of a list; an unknown task is called by its id."""
+        if self._titles is None:
+            self._titles = self.task_titles()
+        return ", ".join(self._titles.get(one, one) for one in split_tasks(task))
+
     def broken_tasks(self) -> dict[str, str]:
         """Return the error text of each unreadable task in the home, by the task's path."""
         root = self._home.tasks
@@ -96,6 +109,9 @@ class Session(QObject):
             shown(Path(folder).relative_to(root)) if Path(folder).is_relative_to(root) else folder: shown(reason, 400)
             for folder, reason in broken_tasks(self._home).items()
         }
+
+    def _forget_titles(self) -> None:
+        self._titles = None
 
     def set_mode(self, mode: Mode) -> None:
         if mode is not self.mode:
@@ -106,8 +122,20 @@ class Session(QObject):
     def set_operation(self, operation: Operation) -> None:
         if operation is not self.operation:
             self.operation = operation
-            self._settings.set("session/operation", operation.value)
+            self._settings.set(self._operation_key(), operation.value)
             self.operation_changed.emit(operation)
+
+    def _kept_operation(self) -> Operation:
+        """Return what the user chose last for the present trainer."""
+        return _one_of(Operation, self._settings.text(self._operation_key()), Operation.TRAIN)
+
+    def _operation_key(self) -> str:
+        return f"session/operation/{self.runner.id}"
+
+    def toggle_more(self) -> None:
+        """Show all controls, or again only those that make sense now."""
+        self.shows_more = not self.shows_more
+        self.more_changed.emit()
 
     def turn_to_training(self) -> None:
         """Select agent mode and the operation *Train new*."""
@@ -128,6 +156,7 @@ class Session(QObject):
                 self.runner = runner
                 self._settings.set("session/runner", runner_id)
                 self.runner_changed.emit(runner)
+                self.set_operation(self._kept_operation())
 
 
 def _one_of(kind, text, default):  # type: ignore[no-untyped-def]

@@ -30,6 +30,7 @@ AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
     "curves/pinned",
 )
 MOST_SLOTS = 256
+Range = tuple[float, float]
 _Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
 
 
@@ -42,6 +43,12 @@ class TelemetryModel(QObject):
     focus_changed = Signal(str)
     pins_changed = Signal()
     view_changed = Signal()
+    moved = Signal()
+    """The range of an axis has changed; view_changed follows."""
+    highlighted = Signal(str)
+    """Id of the run or group that the pointer or the keyboard is at; empty for none."""
+    crosshair_moved = Signal(object)
+    """Place of the crosshair on the x axis of all plots; None without one."""
     event_taken = Signal(str, object)
     alerted = Signal(str, object)
     """Run id, and an Alert raised by a new record; alerts found while reading a log are not signalled."""
@@ -64,8 +71,13 @@ class TelemetryModel(QObject):
         """Display of runs of one configuration: APART for a curve each, else a mean with this kind of band."""
         self.trims_outliers = False
         """True if the y axis may cut off a few extreme values."""
-        self.x_range: tuple[float, float] | None = None
+        self.x_range: Range | None = None
         """Range of x of all plots; None follows the newest records."""
+        self.y_ranges: dict[str, Range] = {}
+        """Range of y chosen by the user, by the metric that names the plot."""
+        self.log_x = False
+        self.highlight = ""
+        self.crosshair: float | None = None
         self.waits: dict[str, str] = {}
         """Text by run id on why the first update has not come yet, if that is known."""
         self._loading: dict[str, list[records.Event]] = {}
@@ -258,16 +270,46 @@ class TelemetryModel(QObject):
 
     def set_x_axis(self, name: str) -> None:
         turns = (name == CLOCK) != (self.x_axis == CLOCK)
-        self.x_axis, self.x_range = name, None
+        self.x_axis, self.x_range, self.log_x = name, None, self.log_x and name != CLOCK
+        self.set_crosshair(None)
         if turns and self.spread != APART:
             self.changes += 1
             self._regroup()
         self.view_changed.emit()
 
-    def set_x_range(self, x_range: tuple[float, float] | None) -> None:
-        if x_range != self.x_range:
-            self.x_range = x_range
+    def set_x_range(self, x_range: Range | None) -> None:
+        self.move(x_range, self.y_ranges)
+
+    def set_y_range(self, metric: str, y_range: Range | None) -> None:
+        """Set the range of y of one plot; None fits it to what is on show."""
+        rest = {name: kept for name, kept in self.y_ranges.items() if name != metric}
+        self.move(self.x_range, rest if y_range is None else {**rest, metric: y_range})
+
+    def move(self, x_range: Range | None, y_ranges: dict[str, Range]) -> None:
+        """Set the range of x of all plots, and the ranges of y that the user chose."""
+        if (x_range, y_ranges) != (self.x_range, self.y_ranges):
+            self.x_range, self.y_ranges = x_range, y_ranges
+            self.moved.emit()
             self.view_changed.emit()
+
+    def set_log_x(self, is_log: bool) -> None:
+        """Make the x axis of all plots logarithmic, unless it is the time of day."""
+        if is_log != self.log_x and self.x_axis != CLOCK:
+            self.log_x, self.x_range = is_log, None
+            self.view_changed.emit()
+
+    def set_highlight(self, run_id: str) -> None:
+        """Highlight a run in all plots, or the group that it belongs to; empty for none."""
+        of = {run.run_id: group.run_id for group in self.groups.values() for run in group.members}
+        run_id = of.get(run_id, run_id)
+        if run_id != self.highlight:
+            self.highlight = run_id
+            self.highlighted.emit(run_id)
+
+    def set_crosshair(self, x: float | None) -> None:
+        if x != self.crosshair:
+            self.crosshair = x
+            self.crosshair_moved.emit(x)
 
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)

@@ -42,21 +42,22 @@ def soak(minutes: float) -> tuple[dict[str, list[Sample]], list[str]]:
     """Let everything run. Returns samples by process, and what has grown."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from gui.app import create_app, create_application
-    from tests.gui.conftest import close, until
+    from tests.gui.conftest import QtBot, close
 
-    application = create_application()
+    create_application()
+    qtbot = QtBot()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         app = create_app(Path(folder) / "home", "dark")
         app.window.show()
         try:
-            _begin(app, until)
-            rows = _watch(app, application, minutes)
+            _begin(app, qtbot)
+            rows = _watch(app, qtbot, minutes)
         finally:
-            close(app)
+            close(qtbot, app)
     return rows, grown(rows, minutes)
 
 
-def _begin(app, until) -> None:
+def _begin(app, qtbot) -> None:
     """Train, keep a second run waiting, play the first checkpoint."""
     from gui.features.checkpoints.controller import CheckpointsController
     from gui.features.play.controller import PlayController
@@ -79,16 +80,14 @@ def _begin(app, until) -> None:
     for begun in (lambda: training.run_id and not training.starting, lambda: len(waiting()) == 1):
         training.set_consent(True)
         training.start()
-        until(begun, 120.0)
+        qtbot.waitUntil(begun, timeout=120_000)
     checkpoints = app[CheckpointList]
-    until(lambda: checkpoints.cards, 600.0)
+    qtbot.waitUntil(lambda: checkpoints.cards, timeout=600_000)
     app[CheckpointsController].watch_run(checkpoints.cards[0].run_id)
-    until(lambda: app[PlayController].frame > 0, 120.0)
+    qtbot.waitUntil(lambda: app[PlayController].frame > 0, timeout=120_000)
 
 
-def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:
-    from PySide6.QtTest import QTest
-
+def _watch(app, qtbot, minutes: float) -> dict[str, list[Sample]]:
     from gui.state.session import Navigation, Place
 
     rows: dict[str, list[Sample]] = defaultdict(list)
@@ -102,7 +101,7 @@ def _watch(app, application, minutes: float) -> dict[str, list[Sample]]:
         if now >= next_sample:
             take(rows, (now - began) / 60)
             next_sample = now + EVERY_S
-        QTest.qWait(50)
+        qtbot.wait(50)
     return rows
 
 

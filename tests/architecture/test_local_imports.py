@@ -87,7 +87,7 @@ HEAVY = {
     "PySide6": """
         gui/__main__.py: gui.app
         gui/shell/qt_check.py: PySide6
-        scripts/endurance/soak.py: PySide6.QtTest gui.app gui.features.checkpoints.controller
+        scripts/endurance/soak.py: gui.app gui.features.checkpoints.controller
             gui.features.play.controller gui.features.train.controller gui.state.checkpoints gui.state.session
             tests.gui.conftest
         """,
@@ -109,7 +109,7 @@ HEAVY = {
     "arcengine": "trainer_core/envs/arc/host.py: arcengine",
     "pip": "tests/packaging/test_setup.py: pip._vendor.packaging.requirements",
     "pyboy": "emulator/verify/fuzz_files.py: pyboy trainer_core/cli/bench/peers.py: pyboy",
-    "pyqtgraph": "scripts/bench_plots.py: pyqtgraph",
+    "pyqtgraph": "gui/features/curves/card.py: gui.kit.plot_canvas",
     "ray": "trainer_core/sweeps/cluster.py: ray tests/trainer_core/test_sweeps_ray.py: ray.cluster_utils",
     "rllm": """
         trainer_core/runners/rllm/engine.py: rllm.engine.agent_workflow_engine
@@ -134,6 +134,7 @@ WAITING = """
     scripts/bench_rivals.py: nesle._cuda_core
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
         gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
+        PySide6.QtGui gui.kit.plot_picture
         gui.state.session gui.state.telemetry numpy psutil
         tests.support.made_homes tests.support.made_records trainer_core.wire.frames
     """

@@ -8,7 +8,6 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import dataclasses
 import gc
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,12 +16,13 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot as PytestQtBot
 
 from gui.app import App, collect_if_due, create_app, create_application
 from gui.features.play.controller import PlayController
 from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
 from gui.shell.notices import Banner
 from gui.shell.shutdown import Shutdown
 from gui.state.bridge import ensure_loop, release_loop
@@ -47,12 +47,27 @@ def grow(model: TelemetryModel, run_id: str, until_update: int) -> None:
         model.take(run_id, update_record(run_id, update - 1, update, 100.0))
 
 
-def until(condition: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
-    """Let Qt (and with it asyncio) run until the condition holds."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
-        QTest.qWait(5)
+class QtBot(PytestQtBot):
+    """pytest-qt's, with the patience of a loaded computer; what does not run in a test makes its own."""
+
+    def __init__(self, request: Any = None) -> None:
+        super().__init__(request)
+
+    def waitUntil(self, callback: Callable[[], object], *, timeout: int = round(1000 * PATIENCE_S)) -> None:
+        """Let Qt, and with it asyncio, run until the callback returns what is true (in pytest-qt, None is, too)."""
+        super().waitUntil(lambda: bool(callback()), timeout=timeout)
+
+
+def set_up(qtbot: QtBot, app: App) -> None:
+    """Open the form of the next run, which a first start does not show."""
+    show_dock(qtbot, app, names.TRAINING_DOCK)
+
+
+def show_dock(qtbot: QtBot, app: App, name: str) -> None:
+    """Show a dock that the present situation hides."""
+    if not find(app, name).isVisible():
+        app.actions[f"dock.{name}"].trigger()
+    qtbot.waitUntil(lambda: find(app, name).isVisible())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,7 +105,7 @@ def make_first_app(home: Path) -> App:
     app = create_app(home, "dark")
     use_echo(app)
     app.window.show()
-    until(lambda: not app.bridge._tasks)  # it has read its empty home, and is painted
+    QtBot().waitUntil(lambda: not app.bridge._tasks)  # it has read its empty home, and is painted
     executors[0].shutdown()  # a fork would believe in its threads
     ensure_loop().set_default_executor(executors[1])
     gc.collect()
@@ -113,6 +128,11 @@ def qapp() -> QApplication:
     return qapplication()
 
 
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return QtBot(request)
+
+
 def qapplication() -> QApplication:
     app = create_application()
     app.setDoubleClickInterval(1)  # tests click one button twice in a row, and mean it
@@ -120,7 +140,7 @@ def qapplication() -> QApplication:
 
 
 @pytest.fixture
-def make_app(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., App]]:
+def make_app(qtbot: QtBot, tmp_path: Path) -> Iterator[Callable[..., App]]:
     """Makes apps whose trainer is the echo worker with the given options, and shows them."""
     made: list[App] = []
 
@@ -137,7 +157,7 @@ def make_app(qapp: QApplication, tmp_path: Path) -> Iterator[Callable[..., App]]
 
     yield make
     for app in made:
-        close(app)
+        close(qtbot, app)
     release_loop()
 
 
@@ -161,14 +181,14 @@ def use_echo(app: App, **options: object) -> None:
     app[TrainingController].draft.set_values({"task": "tiny_goal"})
 
 
-def close(app: App) -> None:
+def close(qtbot: QtBot, app: App) -> None:
     # Qt takes the modifiers of the last event for held until another one comes.
-    QTest.keyRelease(app.window, Qt.Key.Key_Shift)
+    qtbot.keyRelease(app.window, Qt.Key.Key_Shift)
     app.bridge.service.ladder = StopLadder(0.2, 0.2)
     app[Shutdown].begin()
-    until(lambda: app[Shutdown].has_ended)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
     app.window.deleteLater()
-    QTest.qWait(0)
+    qtbot.wait(1)
 
 
 def find(app: App, name: str, kind: type = QWidget):
@@ -178,7 +198,7 @@ def find(app: App, name: str, kind: type = QWidget):
 
 
 def click(app: App, name: str) -> None:
-    QTest.mouseClick(find(app, name), Qt.MouseButton.LeftButton)
+    QtBot.mouseClick(find(app, name), Qt.MouseButton.LeftButton)
 
 
 def press(banner: Banner) -> None:

@@ -13,7 +13,7 @@ from gui.shell import notices as desktop
 from gui.state.notices import Notices
 from gui.state.run_history import AlertWatch
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import replaced, until
+from tests.gui.conftest import QtBot, replaced
 from tests.support.made_records import eval_record, update_record
 
 
@@ -39,7 +39,11 @@ def test_success_that_stays_below_half_of_the_best_is_told_with_both_numbers() -
     watch = AlertWatch()
     rates = [0.2, 0.05, 0.8, 0.3, 0.9, 0.2, 0.1, 0.1]
     told = [watch.take(eval_record("r", seq, success_rate=rate)) for seq, rate in enumerate(rates)]
-    assert [alert.text if alert else "" for alert in told] == [*[""] * 6, "validation 10% after 90%", ""]
+    assert [alert.text if alert else "" for alert in told] == [
+        *[""] * 6,
+        "10% on held-out starts, after 90% before",
+        "",
+    ]
 
 
 def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
@@ -50,15 +54,16 @@ def test_a_live_alert_is_one_banner_and_a_mark_at_its_step(app: App) -> None:
     for seq, entropy in enumerate([1.9, 0.01, 0.01]):
         record = update_record("r", seq, seq + 1, 0.0)
         telemetry.take("r", replaced(record, entropy_mean=entropy))
-    assert [notice.title for notice in told] == ["Entropy collapsed: r"]
+    assert [notice.title for notice in told] == [f"Entropy collapsed: {telemetry.label('r')}"]
     card = app[TelemetryDock].cards["entropy_mean"]
     card.redraw()
-    marks = card.canvas.scene.rules[-1].x
+    assert card.canvas is not None
+    marks = card.canvas.shown.marks[-1].x
     assert list(marks) == [telemetry.run("r").alerts[0].env_steps]
 
 
 def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, tool = tmp_path / "said", tmp_path / "bin" / "notify-send"
     tool.parent.mkdir()
@@ -76,7 +81,7 @@ def test_news_reach_the_desktop_while_nobody_looks_at_the_window(
     tell("Seen in the window", is_news=True)
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
     tell("Training finished", "-n is no option", "good", is_news=True)
-    until(lambda: said.exists() and said.read_text().endswith(".\n"))
+    qtbot.waitUntil(lambda: said.exists() and said.read_text().endswith(".\n"))
     words = said.read_text().splitlines()
     assert words[-4:] == ["--", "Training finished", "-n is no option", "."]
     assert words.count(".") == 1

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDockWidget
 
 from gui.app import App
 from gui.features.checkpoints.dock import CheckpointsDock
-from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import PlotChoices
 from gui.features.curves.saved_views import SavedViews, ViewHistory, ViewsController
 from gui.features.games.view import GamesView
@@ -27,7 +25,7 @@ from gui.kit.containers import Dock
 from gui.kit.settings import Settings
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, replaced, until
+from tests.gui.conftest import QtBot, find, replaced
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
 from trainer_core.wire.run_record import RunState
@@ -52,9 +50,9 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     assert table.rowCount() == 2
     for number, best in ((2, 0.9), (3, 0.5)):
         runs.put(trial(number, best, RunState.RUNNING))
-    assert rows(table, "Run")[0] == "\u25b8 rates \u00d73"
-    assert rows(table, "Best")[0] == "0.90"
-    assert rows(table, "Steps")[0] == "3000"
+    assert rows(table, "Name")[0] == "\u25b8 rates \u00d73"
+    assert rows(table, "Best success")[0] == "90 %"
+    assert rows(table, "Steps")[0] == "3,000"
     assert rows(table, "State")[0] == "Running"
     assert table.rowCount() == 2
     table.set_text("run-3")
@@ -62,17 +60,19 @@ def test_a_sweep_is_one_row_until_it_is_unfolded(qapp) -> None:
     table.set_text("")
     runs.toggle_sweep("rates")
     assert table.rowCount() == 4
-    assert sum("rates" in text for text in rows(table, "Run")) == 1
+    assert sum("rates" in text for text in rows(table, "Name")) == 1
     runs.put(trial(4, 0.95))
     assert table.rowCount() == 5
     runs.toggle_sweep("rates")
-    assert rows(table, "Best")[0] == "0.95"
+    assert rows(table, "Best success")[0] == "95 %"
     assert table.rowCount() == 2
 
 
-def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
+def test_what_is_on_show_is_undone_and_done_again(qtbot: QtBot, app: App) -> None:
     history, telemetry = app[ViewHistory], app[TelemetryModel]
-    until(lambda: app.window.isVisible())
+    app.actions["dock.checkpointsDock"].trigger()
+    qtbot.waitUntil(lambda: app[CheckpointsDock].isVisible())
+    qtbot.wait(1)
     history.settle()
     history.forget_difference()
     assert not app.actions["undoView"].isEnabled() or history.undo_refusal() == ""
@@ -82,9 +82,9 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     app[PlotChoices].toggle_log("reward_mean")
     history.settle()
     app[CheckpointsDock].hide()
-    until(lambda: len(history._past) == begun + 3)
+    qtbot.waitUntil(lambda: len(history._past) == begun + 3)
     app.actions["undoView"].trigger()
-    until(lambda: app[CheckpointsDock].isVisible())
+    qtbot.waitUntil(lambda: app[CheckpointsDock].isVisible())
     assert app[PlotChoices].is_log("reward_mean")
     app.actions["undoView"].trigger()
     assert not app[PlotChoices].is_log("reward_mean")
@@ -94,7 +94,7 @@ def test_what_is_on_show_is_undone_and_done_again(app: App) -> None:
     assert find(app, "xAxisBox").currentData() == "env_steps"
     for _ in range(3):
         app.actions["redoView"].trigger()
-    until(lambda: not app[CheckpointsDock].isVisible())
+    qtbot.waitUntil(lambda: not app[CheckpointsDock].isVisible())
     assert telemetry.x_axis == "update"
     assert app[PlotChoices].is_log("reward_mean")
     assert not app.actions["redoView"].isEnabled()
@@ -105,16 +105,16 @@ def test_a_folded_sweep_is_called_by_its_name_and_shows_every_trial(qapp) -> Non
     table = RunFilter(runs)
     named = [replaced(trial(number, 0.5), name=f"my rates learning_rate=0.{number} seed=1") for number in (1, 2, 3)]
     runs.put_all(named)
-    assert rows(table, "Run") == ["\u25b8 my rates \u00d73"]
+    assert rows(table, "Name") == ["\u25b8 my rates \u00d73"]
     assert table.run_ids() == ["run-1", "run-2", "run-3"], "what 'every run in the list' shows"
     table.set_text("run-2")
     assert table.run_ids() == ["run-2"]
     table.set_text("run-1")
-    assert rows(table, "Run") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
-    assert rows(table, "Steps") == ["1000"]
+    assert rows(table, "Name") == ["my rates learning_rate=0.1 seed=1"], "it speaks for itself"
+    assert rows(table, "Steps") == ["1,000"]
 
 
-def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> None:
+def test_a_view_is_saved_under_a_name_and_brought_back(qtbot: QtBot, make_app, app: App) -> None:
     telemetry, plots = app[TelemetryModel], app[PlotChoices]
     for name in ("r-1", "r-2"):
         app.bridge.service.runs[name] = run_record(name, RunState.FINISHED, env_steps=5)
@@ -129,7 +129,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     app.actions["savedViews"].trigger()
     assert not find(app, "saveViewButton").isEnabled()
     assert not find(app, "openViewButton").isEnabled()
-    QTest.keyClicks(find(app, "viewName"), "  the good ones \r")
+    qtbot.keyClicks(find(app, "viewName"), "  the good ones \r")
     find(app, "viewsDialog").reject()
     app[RunsController].show("r-2")
     telemetry.set_pinned([])
@@ -148,7 +148,7 @@ def test_a_view_is_saved_under_a_name_and_brought_back(make_app, app: App) -> No
     assert again[RunsDock].filter.text() == "state=finished"
     assert find(again, "plotFilter").text() == "entropy|reward"
     (told,) = again.window.banners.banners
-    assert told.accessibleName() == "The view the good ones: 1 of its runs are not here any more"
+    assert told.accessibleName() == "The view the good ones: 1 of its runs no longer exist"
     again[SavedViews].drop("the good ones")
     again[ViewsController].open("the good ones")
     assert again[SavedViews].names() == []
@@ -192,26 +192,30 @@ def test_the_tab_that_was_in_front_is_there_again_where_there_are_runs(make_app,
 
 
 def heights(app: App) -> dict[str, tuple[int, int]]:
-    docks = (app[AgentDock], app[TrainingDock], app[TelemetryDock], app[CheckpointsDock], app[RunsDock])
+    docks = (app[AgentDock], app[TrainingDock], app[RunsDock])
     return {dock.objectName(): (dock.width(), dock.height()) for dock in docks}
 
 
-@pytest.mark.parametrize(
-    "keys", ["agent training " * 2, "training agent " * 2, "runs agent " * 2, "telemetry checkpoints " * 2]
-)
-def test_docks_that_went_come_back_in_their_sizes(app: App, keys: str) -> None:
-    app.window.resize(1280, 900)
-    QTest.qWait(50)
+@pytest.mark.parametrize("keys", ["agent " * 2, "training " * 2, "runs agent " * 2, "telemetry checkpoints " * 2])
+def test_docks_that_went_come_back_in_their_sizes(qtbot: QtBot, app: App, keys: str) -> None:
+    app.window.resize(1440, 900)
+    for name in ("agent", "telemetry", "runs"):
+        app.actions[f"dock.{name}Dock"].trigger()
+    app.actions["dock.checkpointsDock"].trigger()
+    layouts = app.window.layouts
+    qtbot.waitUntil(lambda: not layouts.is_settling)
     app.window.resizeDocks([app[AgentDock], app[RunsDock]], [230, 240], Qt.Orientation.Vertical)
-    QTest.qWait(50)
+    qtbot.wait(50)
+    qtbot.waitUntil(lambda: not layouts.is_settling)
     before = heights(app)
     for name in keys.split():
         app.window.findChild(QDockWidget, f"{name}Dock").toggleViewAction().trigger()
-        QTest.qWait(20)
-    until(lambda: heights(app) == before)
+        qtbot.wait(1)
+        qtbot.waitUntil(lambda: not layouts.is_settling)
+    qtbot.waitUntil(lambda: heights(app) == before)
 
 
-def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeypatch) -> None:
+def test_a_dock_that_floats_is_raised_once_its_window_is_there(qtbot: QtBot, make_app, monkeypatch) -> None:
     first = make_app()
     first[LogDock].setFloating(True)
     first[LogDock].show()
@@ -220,5 +224,5 @@ def test_a_dock_that_floats_is_raised_once_its_window_is_there(make_app, monkeyp
     raised = []
     monkeypatch.setattr(Dock, "raise_", lambda dock: raised.append(dock.objectName()))
     again = make_app()
-    until(lambda: "logDock" in raised)
+    qtbot.waitUntil(lambda: "logDock" in raised)
     assert again[LogDock].isFloating()

@@ -18,19 +18,20 @@ from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
 from gui.features.play.slots import SlotsController
 from gui.features.replay.controller import ReplayController
+from gui.features.runs.controller import RunsController
 from gui.kit import object_names as names
 from gui.state.checkpoints import CheckpointList
-from gui.state.session import Session
-from tests.gui.conftest import click, find, press, there, until
+from gui.state.session import Navigation, Place, Session
+from gui.state.telemetry import TelemetryModel
+from tests.gui.conftest import QtBot, click, find, press, there
 from tests.support.made_checkpoints import make_checkpoint
+from tests.support.made_records import run_record
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import ASSETS
 from trainer_core.lab.roms import RegisteredRom, roms_file, sha256_of_rom
 from trainer_core.runners.catalog import registered_runners
 from trainer_core.wire.errors import LabError
-
-REAL_S = 60.0
-"""For what a real player does on a busy computer."""
+from trainer_core.wire.run_record import RunState
 
 
 def rom(title: bytes) -> bytes:
@@ -52,22 +53,22 @@ def said(app: App) -> list[str]:
     return [banner.accessibleName() for banner in app.window.banners.banners]
 
 
-def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Path) -> None:
+def test_a_zipped_rom_comes_beside_its_archive_when_asked(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "game.gb", mine=rom(b"MINE"), other=rom(b"OTHER"))
     app.open_path(archive)
     assert said(app) == [f"A zip archive: roms/mine.gb is inside {archive}, the first of 2 ROMs"]
     assert sorted(tmp_path.glob("*.gb")) == [archive], "nothing is written unasked"
     press(app.window.banners.banners[0])
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
     assert app[Session].rom == str(tmp_path / "mine.gb")
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
     # The same archive again finds what it left; another one takes nobody's place.
     app.open_path(archive)
     press(app.window.banners.banners[-1])
-    until(lambda: not app.window.banners.banners)
+    qtbot.waitUntil(lambda: not app.window.banners.banners)
     app.open_path(zipped(tmp_path / "newer.zip", mine=rom(b"NEWER")))
     press(app.window.banners.banners[-1])
-    until(lambda: any("is there already" in line for line in said(app)))
+    qtbot.waitUntil(lambda: any("already exists" in line for line in said(app)))
     assert (tmp_path / "mine.gb").read_bytes() == rom(b"MINE")
     app.open_path(zipped(tmp_path / "empty.zip"))
     damaged = tmp_path / "damaged.zip"
@@ -75,6 +76,28 @@ def test_a_zipped_rom_comes_beside_its_archive_when_asked(app: App, tmp_path: Pa
     app.open_path(damaged)
     assert "a zip archive without a .gb file" in said(app)[-1]
     assert app[PlayController].is_active
+
+
+def test_a_dropped_folder_goes_where_it_belongs_or_changes_nothing(qtbot: QtBot, app: App, tmp_path: Path) -> None:
+    navigation, own = app[Navigation], run_record("own", RunState.FINISHED)
+    folder = make_checkpoint(tmp_path / "checkpoint")
+    app.open_path(folder)
+    qtbot.waitUntil(lambda: [card.integrity for card in app[CheckpointList].cards] == ["verified"])
+    app.open_path(there(app[CheckpointList].selected).folder)
+    assert len(app[CheckpointList].cards) == 1, "it is selected, not imported again"
+    for root in (app.bridge.home.run(own.run_id).root, tmp_path / "other"):
+        root.mkdir(parents=True)
+        (root / "train_log.jsonl").touch()
+    app.open_path(tmp_path / "other/train_log.jsonl")
+    assert said(app)[-1].startswith("other is a run of another data folder")
+    (tmp_path / "empty").mkdir()
+    app.open_path(tmp_path / "empty")
+    qtbot.waitUntil(lambda: said(app)[-1].startswith("empty cannot be shown"))
+    assert navigation.place is Place.LIVE
+    app[RunsController].take_in(own)
+    app.open_path(app.bridge.home.run(own.run_id).root)
+    assert navigation.place is Place.CURVES
+    assert app[TelemetryModel].focus == own.run_id
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -96,7 +119,7 @@ def test_a_damaged_archive_is_unpacked_or_refused_in_one_line(tmp_path: Path, pa
     assert all(line.isprintable() and len(line) < 300 for line in refused)
 
 
-def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_path: Path) -> None:
+def test_a_game_for_the_color_alone_is_called_so_while_it_plays(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     data = bytearray(rom(b"FOR COLOR ONLY"))
     data[0x143] = 0xC0
     data[0x14D] = (-sum(data[0x134:0x14D]) - 0x19) & 0xFF
@@ -105,11 +128,11 @@ def test_a_game_for_the_color_alone_is_called_so_while_it_plays(app: App, tmp_pa
     badge, playing = find(app, "playsBadge"), app[PlayController]
     app.open_path(zipped(tmp_path / "late.zip", late=rom(b"LATE")))
     app[LibraryController].open_rom(tmp_path / "color.gbc")
-    until(lambda: playing.is_rom and not playing.busy)
+    qtbot.waitUntil(lambda: playing.is_rom and not playing.busy)
     assert badge.toolTip() == "For the Game Boy Color only; color.gbc, you play"
     assert "A zip archive" not in " ".join(said(app)), "another game plays by now"
     app[LibraryController].open_rom(tmp_path / "mine.gb")
-    until(lambda: there(playing.request).task.endswith("mine.gb") and not playing.busy)
+    qtbot.waitUntil(lambda: there(playing.request).task.endswith("mine.gb") and not playing.busy)
     assert "Color" not in badge.toolTip() + badge.text()
 
 
@@ -123,7 +146,7 @@ def register(app: App, path: Path) -> None:
 
 @pytest.mark.slow
 def test_real_games_that_moved_or_are_none_lose_nothing(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(argv: list[str], on_progress: object = None) -> dict[str, Any]:
         return {"roms": [{"sha256": "", "title": ""}]}
@@ -135,23 +158,23 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     mine.write_bytes(rom(b"MINE"))
     noise.write_bytes(bytes(range(256)) * 160)
     app[LibraryController].open_rom(mine)
-    until(lambda: playing.is_rom and not playing.busy, REAL_S)
+    qtbot.waitUntil(lambda: playing.is_rom and not playing.busy)
     app.actions["saveSlot"].trigger()
     slot = app[SlotsController].path(1)
-    until(slot.is_file, REAL_S)
+    qtbot.waitUntil(slot.is_file)
     click(app, names.RECORD_BUTTON)
-    until(lambda: playing.recording, REAL_S)
+    qtbot.waitUntil(lambda: playing.recording)
     begun = app[LiveView].info.frame
-    until(lambda: app[LiveView].info.frame > begun + 20, REAL_S)
+    qtbot.waitUntil(lambda: app[LiveView].info.frame > begun + 20)
     click(app, names.RECORD_BUTTON)
-    until(lambda: replay.replay is not None, REAL_S)
+    qtbot.waitUntil(lambda: replay.replay is not None)
     shown = there(replay.replay)
     playing.toggle_pause()
     # No ROM: one line that can be acted on, and what plays stays.
     app[LibraryController].open_rom(noise)
-    until(lambda: any(line.startswith("This ROM cannot be played") for line in said(app)), REAL_S)
+    qtbot.waitUntil(lambda: any(line.startswith("This ROM cannot be played") for line in said(app)))
     banner = next(b for b in app.window.banners.banners if b.title == "This ROM cannot be played")
-    assert "no Game Boy ROM" in banner.accessibleName()
+    assert "not a Game Boy ROM" in banner.accessibleName()
     assert banner.button is not None
     assert banner.button.text() == "Open another..."
     assert app[Session].rom == str(mine)
@@ -160,16 +183,16 @@ def test_real_games_that_moved_or_are_none_lose_nothing(
     moved = mine.rename(tmp_path / "moved.gb")
     app.actions["playOn"].trigger()
     assert "is not there any more: open the ROM where it is now" in said(app)[-1]
-    assert there(app.window.banners.banners[-1].button).text() == "Open ROM..."
+    assert there(app.window.banners.banners[-1].button).text() == "Open a ROM..."
     # ...and once it is known there, recording and slot are its own again, by its hash.
     register(app, moved)
     find(app, names.REPLAY_SLIDER).setValue(len(shown) - 1)
     app.actions["playOn"].trigger()
-    until(lambda: there(playing.request).task == str(moved) and not playing.busy, REAL_S)
+    qtbot.waitUntil(lambda: there(playing.request).task == str(moved) and not playing.busy)
     assert app[SlotsController].path(1) == slot
     assert "This ROM cannot be played" not in " ".join(said(app)), "that is over"
     last = shown.picture(len(shown) - 1)
-    until(lambda: playing.paused and (playing.picture == last).all(), REAL_S)
+    qtbot.waitUntil(lambda: playing.paused and (playing.picture == last).all())
 
 
 def test_a_dropped_folder_with_a_rom_plays_it_and_an_empty_file_is_called_so(
@@ -203,12 +226,12 @@ def test_a_zip_with_a_broken_stream_is_one_line(tmp_path: Path) -> None:
         unpack(path, "a.gb")
 
 
-def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(app: App, tmp_path: Path) -> None:
+def test_a_checkpoint_is_looked_at_again_when_it_is_chosen(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
     model = app[CheckpointList]
-    until(lambda: model.selected and model.selected.integrity == "verified")
+    qtbot.waitUntil(lambda: model.selected and model.selected.integrity == "verified")
     folder = there(model.selected).folder
     weights = folder / checkpoint_manifest.POLICY
     weights.write_bytes(weights.read_bytes() + b"x")
     model.selection_changed.emit()
-    until(lambda: there(model.selected).integrity == "mismatch")
+    qtbot.waitUntil(lambda: there(model.selected).integrity == "mismatch")

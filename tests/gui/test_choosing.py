@@ -9,32 +9,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import shiboken6
 from PIL import Image
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QPixmapCache
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
-from gui.features.checkpoints.dock import ROW_HEIGHT, THUMB, CheckpointsDock, _thumbnail
+from gui.features.checkpoints.dock import THUMB, CheckpointsDock, _thumbnail
+from gui.features.header.view import RunHeader
 from gui.features.play.ahead import PlayAhead
 from gui.features.play.controller import PlayController
 from gui.features.runners.dock import AgentDock
 from gui.features.train.controller import DEMO, TrainingController
-from gui.features.train.dock import TrainingDock
 from gui.features.train.welcome import Demo
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.containers import Dock
 from gui.kit.screen import Palette
-from gui.shell.notices import LIFE_MS, OFFER_MS
+from gui.kit.style_sheet import CARD_ROW
+from gui.shell.notices import LIFE_MS
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.config_fields import train_line
 from gui.state.notices import Notice, Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, press, replaced, until, use_echo
+from tests.gui.conftest import QtBot, click, find, press, replaced, set_up, use_echo
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.cli.options import parse
@@ -83,7 +84,7 @@ def announce(app: App, steps: int) -> Path:
     return folder
 
 
-def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> None:
+def test_a_new_checkpoint_is_selected_only_where_the_newest_was(qtbot: QtBot, app: App) -> None:
     model = app[CheckpointList]
     first = announce(app, 1)
     assert model.selected.folder == first
@@ -91,16 +92,16 @@ def test_a_new_checkpoint_is_selected_only_where_the_newest_was(app: App) -> Non
     assert model.selected.folder == second, "who watches the newest goes on watching it"
     model.select(first)
     announce(app, 3)
-    QTest.qWait(50)
+    qtbot.wait(50)
     assert model.selected.folder == first, "a choice is kept"
     assert model.rowCount() == 3
 
 
-def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(app: App) -> None:
+def test_a_checkpoint_that_its_run_thins_out_at_once_is_not_called_missing(qtbot: QtBot, app: App) -> None:
     kept, gone = announce(app, 1), announce(app, 2)
     shutil.rmtree(gone)  # before a thread could look at it
-    until(lambda: app[CheckpointList].rowCount() == 1)
-    QTest.qWait(50)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.wait(50)
     assert [card.folder for card in app[CheckpointList].cards] == [kept]
 
 
@@ -122,34 +123,34 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert model.is_best(leaves), "among equals the one that leaves loops best"
     assert not model.is_best(cards[3])
     words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
-    assert "greedy 10%, leaving loops 80%, drawn 0%" in str(words)
+    assert "greedy 10%, loops left by chance 80%, sampled 0%" in str(words)
     assert "\u2605" in str(words)
-    assert leaves.success_text == "10 / 80 % success"
+    assert leaves.success_text == "10 %"
 
 
-def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(app: App, tmp_path: Path) -> None:
+def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
     view = app[CheckpointsDock].list
     rect = view.visualRect(view.model().index(0, 0))
-    rect.setTop(rect.bottom() + 1 - ROW_HEIGHT)  # above is the heading
-    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + QPoint(200, THUMB.center().y()))
-    QTest.qWait(50)
+    rect.setTop(rect.bottom() + 1 - CARD_ROW)  # above is the heading
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + QPoint(200, THUMB.center().y()))
+    qtbot.wait(50)
     assert not app[PlayController].busy
-    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
-    until(lambda: app[PlayController].is_active and not app[PlayController].busy)
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
+    qtbot.waitUntil(lambda: app[PlayController].is_active and not app[PlayController].busy)
     badge = find(app, "playsBadge").text()
     assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
-    assert badge.endswith("after 4096 steps")
+    assert badge.endswith("after 4,096 steps")
     modes, told = find(app, "policyMode"), find(app, "policyModeWords")
-    assert told.text() == "The likeliest action, another where a picture comes back"
+    assert told.text() == "The most likely action, but another one where a picture repeats"
     modes.setCurrentIndex(modes.findData("greedy"))
     modes.activated.emit(modes.currentIndex())
-    assert told.text() == "The likeliest action; from the next Deploy on"
+    assert told.text() == "Always the most likely action; from the next Deploy on"
     card = replaced(app[CheckpointList].cards[0], leaving_rate=1.0, sampled_rate=0.5)
-    assert card.rate_words("leave_loops") == "100% leaving loops", "which is how it plays"
+    assert card.rate_words("leave_loops") == "100% loops left by chance", "which is how it plays"
     click(app, "playStopButton")
-    until(lambda: not find(app, "playsBadge").text())
+    qtbot.waitUntil(lambda: not find(app, "playsBadge").text())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -171,24 +172,31 @@ def test_the_line_on_show_trains_the_same(preset: str) -> None:
     assert parse(Options, "train", words[2:], base).run == config
 
 
-def test_a_banner_that_offers_something_stays(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LIFE_MS, "good", 30)
-    area = app.window.banners
-    area.show_notice(Notice("Told", "and gone", "good"))
-    area.show_notice(Notice("Offer", "to be taken", "good", "Take", lambda: None))
-    until(lambda: [banner.title for banner in area.banners] == ["Offer"])
-    QTest.qWait(100)
-    assert [banner.title for banner in area.banners] == ["Offer"]
+def test_good_news_leave_the_status_bar_and_bad_news_stay(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tone in LIFE_MS:
+        monkeypatch.setitem(LIFE_MS, tone, 30)
+    area, status = app.window.banners, app.window._run
+    for tone in ("error", "warn", "info", "good"):
+        area.show_notice(Notice(f"Told {tone}", "and gone", tone))
+    assert status.isHidden(), "the notice has the line to itself"
+    qtbot.waitUntil(lambda: [banner.notice.tone for banner in area.banners] == ["error", "warn"])
+    qtbot.wait(100)
+    assert [banner.notice.tone for banner in area.banners] == ["error", "warn"]
+    for banner in list(area.banners):
+        banner.dismissed.emit(banner)
+    assert not status.isHidden()
 
 
-def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
+def test_a_notice_lies_over_nothing_and_moves_nothing(qtbot: QtBot, app: App) -> None:
     window = app.window
     window.resize(1280, 800)
-    QTest.qWait(50)
+    qtbot.wait(50)
     before = [(each, each.geometry()) for each in (window.centralWidget(), *window.findChildren(Dock))]
     for number in range(5):
         app[Notices].tell(f"Told {number}", "x" * 300, "error", "Do it", lambda: None)
-    QTest.qWait(50)
+    qtbot.wait(50)
     shown = [banner for banner in window.banners.banners if banner.isVisible()]
     assert [banner.title for banner in shown] == ["Told 4"]
     assert window.statusBar().isAncestorOf(shown[0])
@@ -200,9 +208,9 @@ def test_a_notice_lies_over_nothing_and_moves_nothing(app: App) -> None:
     assert window.banners.banners[-1].title == "Told 3"
 
 
-def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
+def test_notices_go_when_they_are_moot_and_can_be_read_again(qtbot: QtBot, app: App) -> None:
     notices, area, done = app[Notices], app.window.banners, []
-    notices.tell("Training finished", "", "good", "Watch it play", subject="end", act=lambda: None)
+    notices.tell("Training finished", "", "good", "Deploy", subject="end", act=lambda: None)
     notices.tell("Training failed", "why", "error", "Help", lambda: done.append(1), subject="end")
     assert [banner.title for banner in area.banners] == ["Training failed"]
     bell = find(app, "noticesButton")
@@ -211,7 +219,7 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
     assert bell.text() == ""
     offers = [each.text() for each in bell.list.findChildren(QPushButton)]
     assert offers == ["Help"], "what another one took the place of offers nothing"
-    QTest.mouseClick(bell.list.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(bell.list.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
     assert done == [1]
     assert area.banners == []
     notices.tell("Again", "", "good", "Do it", lambda: None, subject="end")
@@ -220,71 +228,79 @@ def test_notices_go_when_they_are_moot_and_can_be_read_again(app: App) -> None:
     assert [told.is_over for told in notices.history] == [True] * 3
 
 
-def test_an_offer_that_nobody_takes_goes_into_the_list(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(OFFER_MS, "good", 20)
-    app[Notices].tell("Recorded", "", "good", "Open replay", lambda: None)
-    assert app.window.banners.banners
-    until(lambda: not app.window.banners.banners)
+def test_an_offer_that_nobody_takes_goes_into_the_list(qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIFE_MS, "good", 20)
+    app[Notices].tell(
+        "Recording saved", "", "good", "Open replay", lambda: None, also="Show folder", act_also=lambda: None
+    )
+    (banner,) = app.window.banners.banners
+    assert [each.text() for each in banner.findChildren(QPushButton)] == ["Open replay"], "one button in the bar"
+    qtbot.waitUntil(lambda: not app.window.banners.banners)
     click(app, "noticesButton")
     found = find(app, "noticesButton").list
-    assert [each.text() for each in found.findChildren(QPushButton)] == ["Open replay"]
-    found.close()
+    assert [each.text() for each in found.findChildren(QPushButton)] == ["Open replay", "Show folder"]
+    click(app, "noticesButton")
+    assert not shiboken6.isValid(found) or not found.isVisible(), "the bell closes what it opened"
+    click(app, "noticesButton")
+    qtbot.keyClick(find(app, "noticesButton").list, Qt.Key.Key_Escape)
+    assert app.window.findChild(QWidget, "noticeList") is None or not find(app, "noticeList").isVisible()
 
 
-def test_what_the_last_run_came_to_is_over_when_another_one_begins(make_app) -> None:
+def test_what_the_last_run_came_to_is_over_when_another_one_begins(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=3, interval_s=0.01)
-    start_own(app)
-    until(lambda: [b.title for b in app.window.banners.banners] == ["Training finished"])
+    name = app[TelemetryModel].label(start_own(qtbot, app))
+    qtbot.waitUntil(lambda: [b.title for b in app.window.banners.banners] == [f"{name} finished"])
     use_echo(app, updates=100_000, interval_s=0.05)
-    start_own(app)
+    start_own(qtbot, app)
     assert app.window.banners.banners == []
 
 
-def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(make_app) -> None:
+def test_the_demos_clock_starts_with_its_first_update_and_can_be_wound_again(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(300)
     training.prepare_demo()
     training.draft.set_values({"task": "tiny_goal"})
     training.start_demo()
-    until(lambda: demo.run_id)
+    qtbot.waitUntil(lambda: demo.run_id)
     run_id = demo.run_id
     while not training.record.env_steps:
         assert not demo.clock.isActive(), "nothing was learned yet"
-        QTest.qWait(1)
-    until(lambda: demo.clock.isActive())
-    until(lambda: training.state is RunState.STOPPED)
-    until(lambda: app.window.banners.banners)
+        qtbot.wait(1)
+    qtbot.waitUntil(lambda: demo.clock.isActive())
+    qtbot.waitUntil(lambda: training.state is RunState.STOPPED)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     banner = app.window.banners.banners[-1]
-    assert banner.title == "Not yet"
+    assert banner.title == "Not yet learned"
     assert training.record.reason == "the demo's minute is over"
-    until(lambda: training.record.last_checkpoint)
+    qtbot.waitUntil(lambda: training.record.last_checkpoint)
     press(banner)
-    until(lambda: training.state is RunState.RUNNING)
+    qtbot.waitUntil(lambda: training.state is RunState.RUNNING)
     assert demo.run_id == run_id
-    until(lambda: demo.clock.isActive())
-    until(lambda: training.state is RunState.STOPPED)
+    qtbot.waitUntil(lambda: demo.clock.isActive())
+    qtbot.waitUntil(lambda: training.state is RunState.STOPPED)
 
 
-def start_own(app: App) -> str:
+def start_own(qtbot: QtBot, app: App) -> str:
     """Start what the form holds, by the box and the button; the run's id once it runs."""
     training = app[TrainingController]
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
-    until(lambda: training.state is RunState.RUNNING and not training.starting)
+    qtbot.waitUntil(lambda: training.state is RunState.RUNNING and not training.starting)
     return training.run_id
 
 
-def test_a_run_of_the_form_has_no_clock_even_with_the_demos_values(app: App) -> None:
+def test_a_run_of_the_form_has_no_clock_even_with_the_demos_values(qtbot: QtBot, app: App) -> None:
     app[TrainingController].draft.set_values({**DEMO.fields, "task": "tiny_goal"})
-    run_id = start_own(app)
-    until(lambda: app[TelemetryModel].run(run_id).last_update)
+    run_id = start_own(qtbot, app)
+    qtbot.waitUntil(lambda: app[TelemetryModel].run(run_id).last_update)
     assert app[Demo].run_id == ""
     assert not app[Demo].clock.isActive()
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
 
 
-def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:
+def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     demo, training = app[Demo], app[TrainingController]
     demo.clock.setInterval(200)
@@ -292,7 +308,6 @@ def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:
     before = training.draft.state()
     click(app, "startDemoButton")
     assert training.draft.state() != before
-    assert app[TrainingDock].presets.currentIndex() == 0, "no preset has these values"
     click(app, "demoBackButton")
     assert training.draft.state() == before
     click(app, "startDemoButton")
@@ -303,18 +318,20 @@ def test_the_demo_gives_the_form_back_and_stops_no_run_of_it(make_app) -> None:
     click(app, "startDemoButton")
     training.draft.set_values({"task": "tiny_goal"})
     click(app, "runDemoButton")
-    until(lambda: demo.run_id and demo.run_id == training.run_id and training.record)
-    until(lambda: training.draft.state() == before)
-    until(lambda: training.state is RunState.STOPPED)
+    qtbot.waitUntil(lambda: demo.run_id and demo.run_id == training.run_id and training.record)
+    qtbot.waitUntil(lambda: training.draft.state() == before)
+    qtbot.waitUntil(lambda: training.state is RunState.STOPPED)
     first = demo.run_id
-    own = start_own(app)
-    until(lambda: app[TelemetryModel].run(own).last_update)
+    own = start_own(qtbot, app)
+    qtbot.waitUntil(lambda: app[TelemetryModel].run(own).last_update)
     assert demo.run_id == first
     assert not demo.clock.isActive()
 
 
-def test_an_agreement_is_about_one_command(app: App) -> None:
+def test_an_agreement_is_about_one_command(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     training, box = app[TrainingController], find(app, names.CONSENT_CHECK)
+    click(app, "equivalentLine")  # unfolds the exact process and what changes it
     for change in (
         lambda: training.draft.set_text("num_envs", "9"),
         lambda: training.draft.set_values({"device": "cuda:0"}),
@@ -331,17 +348,18 @@ def test_an_agreement_is_about_one_command(app: App) -> None:
     assert box.isChecked()
 
 
-def test_the_form_is_as_it_was_after_a_kill(app: App, make_app) -> None:
+def test_the_form_is_as_it_was_after_a_kill(qtbot: QtBot, app: App, make_app) -> None:
     app[TrainingController].draft.set_text("num_envs", "11")
     app[TrainingController].draft.set_text("learning_rate", "zzz")
     file = app.bridge.home.settings / "app.json"
-    until(lambda: file.exists() and "zzz" in file.read_text())  # nothing is closed
+    qtbot.waitUntil(lambda: file.exists() and "zzz" in file.read_text())  # nothing is closed
     again = make_app(home=app.bridge.home.root)[TrainingController].draft
     assert (again.text("num_envs"), again.text("learning_rate")) == ("11", "zzz")
 
 
 def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
-    badge = app[TrainingDock].badge
+    badge = app[RunHeader].badge
+    badge.setParent(None)
     shown = []
     for words in ("", "Stalled, no data for 32 s"):
         badge.set_state(RunState.RUNNING, words)
@@ -351,17 +369,7 @@ def test_the_dot_of_a_silent_run_is_not_green(app: App) -> None:
     assert shown[1] == QColor(theme.current().warn)
 
 
-def test_a_card_knows_the_way_of_its_run(qapp, tmp_path: Path) -> None:
-    cards = CheckpointList()
-    for run, steps, rate in (("a", 300, 0.9), ("a", 100, 0.1), ("b", 50, 0.5), ("a", 200, 0.4)):
-        folder = tmp_path / f"{run}{steps}"
-        cards.put(CheckpointCard(folder, run, "t", "ppo", steps, rate, "", 1, float(steps)))
-    by_steps = {card.env_steps: card for card in cards.cards}
-    assert cards.way_to(by_steps[200]) == ([0.1, 0.4, 0.9], 1)
-    assert cards.way_to(by_steps[50]) == ([0.5], 0)
-
-
-def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(app: App, tmp_path: Path) -> None:
+def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     several, draft = app[AgentDock].several, app[TrainingController].draft
     both = ("pocket_quest/leave_bedroom", "mirror_moths/level_2")
     app[Session].set_task(both[0])
@@ -379,20 +387,22 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(app: App, 
     # A policy of both: it plays the chosen one, and goes over to the other when that is chosen.
     playing = app[PlayController]
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail", task=",".join(both)))
-    until(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: playing.request and not playing.busy)
+    qtbot.waitUntil(lambda: playing.request and not playing.busy)
     assert playing.request.task == both[1]
     badge = find(app, "playsBadge").text()
-    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose at the left), ")
+    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose on the left), ")
     app[Session].set_task(both[0])
-    until(lambda: playing.request.task == both[0] and not playing.busy)
+    qtbot.waitUntil(lambda: playing.request.task == both[0] and not playing.busy)
     app[Session].set_task("tiny_goal")
-    QTest.qWait(50)
+    qtbot.wait(50)
     assert playing.request.task == both[0], "another task is none of its own"
 
 
-def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: App, tmp_path: Path) -> None:
+def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
+    qtbot: QtBot, app: App, tmp_path: Path
+) -> None:
     model, view = app[CheckpointList], app[CheckpointsDock].list
     model.put_all(
         [
@@ -407,15 +417,15 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(app: Ap
         shown = [row for row in range(model.rowCount()) if not view.isRowHidden(row)]
         return [view.visualRect(model.index(row)).height() for row in shown]
 
-    until(lambda: len(heights()) == 4)
-    assert heights() == [72, 48, 72, 48], "the first of each task and algorithm has the heading"
+    qtbot.waitUntil(lambda: len(heights()) == 4)
+    assert heights() == [120, 88, 120, 88], "the first of each task and algorithm has the heading"
     model.put(card(tmp_path / "a3", 9, 0.2, "alone"))
-    until(lambda: heights() == [72, 48, 48, 72, 48])
+    qtbot.waitUntil(lambda: heights() == [120, 88, 88, 120, 88])
     assert model.selected is not None
     assert model.selected.folder.name == "a2", "nothing took the selection"
     app[TrainingController].show("other")
     click(app, "ownCheckpointsButton")
-    until(lambda: heights() == [72, 48])
+    qtbot.waitUntil(lambda: heights() == [120, 88])
     assert model.selected is not None
     assert model.selected.run_id == "other"
     app[TrainingController].show("none of these")
@@ -448,7 +458,7 @@ def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(app: App, 
 
 
 def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player_off(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 
@@ -459,9 +469,9 @@ def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player
     monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
     announce(app, 1)
     assert soon.isActive()
-    QTest.qWait(20)
+    qtbot.wait(20)
     left = soon.remainingTime()
     announce(app, 2)
     assert 0 <= soon.remainingTime() <= left
     soon.setInterval(0)
-    until(lambda: asked)
+    qtbot.waitUntil(lambda: asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtWidgets import QLineEdit
 
 from gui.features.train.draft import DEFAULT_TASK, ConfigDraft
 from gui.features.train.form import ConfigForm
@@ -56,12 +57,31 @@ def test_what_a_task_wants_is_its_default(qapp) -> None:
     assert again.config.gamma == 0.99
 
 
-def test_no_limit_is_said_in_words(qapp) -> None:
+def test_limits_have_units_that_a_person_thinks_in(qapp) -> None:
     draft = ConfigDraft()
-    form = ConfigForm(draft, ())
+    form = ConfigForm(draft)
     draft.set_values({"seconds": 0.0, "total_env_steps": 0, "target_success": 0.0})
-    rows = form._rows
     limits = ("seconds", "total_env_steps", "target_success")
-    assert [rows[name]._unit.text() for name in limits] == ["no limit"] * 3
-    draft.set_values({"seconds": 60.0, "total_env_steps": 1000})
-    assert [rows[name]._unit.text() for name in limits] == ["s", "", "no limit"]
+    editors = [editor for editor in map(form.editor, limits) if isinstance(editor, QLineEdit)]
+    assert [editor.placeholderText() for editor in editors] == ["No limit"] * 3
+    assert [editor.text() for editor in editors] == [""] * 3
+    draft.set_values({"seconds": 900.0, "total_env_steps": 1000, "target_success": 0.95})
+    assert [editor.text() for editor in editors] == ["15", "1,000", "95"]
+    for typed, seconds in (("2.", 120.0), ("90 s", 90.0), ("1 h", 3600.0), ("", 0.0)):
+        editors[0].setText(typed)
+        editors[0].textEdited.emit(typed)
+        assert draft.config.seconds == seconds
+        assert editors[0].text() == typed, "nothing is rewritten under the cursor"
+    editors[2].textEdited.emit("soon")
+    assert "must be a number" in draft.reason
+
+
+def test_a_preset_is_the_ground_that_changes_are_counted_from(qapp) -> None:
+    draft = ConfigDraft()
+    assert draft.summary() == "Laptop preset · 32 Game Boys · PPO · seed 1"
+    draft.set_text("seed", "3")
+    draft.set_preset("big_gpu")
+    assert (draft.config.num_envs, draft.config.device, draft.config.seed) == (8192, "cuda:0", 3)
+    assert draft.summary() == "Big GPU preset · 8,192 Game Boys · PPO · seed 3 · 1 changed"
+    draft.set_preset("laptop")
+    assert (draft.config.checkpoint_every, draft.config.seed) == (20, 3)

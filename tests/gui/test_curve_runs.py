@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
@@ -18,7 +17,7 @@ from gui.features.runs.model import RunList
 from gui.state.notices import Notices
 from gui.state.run_notes import Note
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, grow, until
+from tests.gui.conftest import QtBot, find, grow
 from tests.support.made_records import run_record
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
@@ -34,15 +33,19 @@ def put_runs(app: App, *names: str) -> None:
         grow(app[TelemetryModel], name, 5)
 
 
-def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
+def test_an_eye_shows_a_run_without_changing_the_focus(qtbot: QtBot, app: App) -> None:
     put_runs(app, "run-aaaa", "run-bbbb")
     app[RunsController].show("run-aaaa")
     dock = app[RunsDock]
     index = dock.proxy.index(dock.proxy.row_of("run-bbbb"), 0)
-    QTest.mouseClick(dock.table.viewport(), Qt.MouseButton.LeftButton, pos=dock.table.visualRect(index).center())
+    qtbot.mouseClick(dock.table.viewport(), Qt.MouseButton.LeftButton, pos=dock.table.visualRect(index).center())
     assert app[TelemetryModel].focus == "run-aaaa"
     assert app[TelemetryModel].pinned == ["run-bbbb"]
     assert app[TelemetryModel].slots == {"run-aaaa": 0, "run-bbbb": 1}
+    dock.table.entered.emit(index)
+    assert app[TelemetryModel].highlight == "run-bbbb", "its curves, while the pointer is at its row"
+    QApplication.sendEvent(dock.table.viewport(), QEvent(QEvent.Type.Leave))
+    assert app[TelemetryModel].highlight == ""
     app.actions["hideOthers"].trigger()
     assert app[TelemetryModel].pinned == []
     app.actions["showListed"].trigger()
@@ -50,54 +53,54 @@ def test_an_eye_shows_a_run_without_changing_the_focus(app: App) -> None:
 
 
 def test_a_file_of_wandb_becomes_a_run_on_show_whose_plots_the_overview_has(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, problems = [], []
     app[Notices].told.connect(told.append)
     app.bridge.problem.connect(lambda title, reason: problems.append(reason))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (str(WANDB_FILE), ""))
     app.actions["importCurves"].trigger()
-    until(lambda: told)
+    qtbot.waitUntil(lambda: told)
     assert told[-1].text == "ppo breakout, 1,536 steps"
     focus, dock = app[TelemetryModel].focus, app[TelemetryDock]
     assert app.window.center.currentWidget() is app[CurvesView]
     overview = dock.pages[0]
-    until(lambda: dock.cards.get("deep.x") in overview.cards)
+    qtbot.waitUntil(lambda: dock.cards.get("deep.x") in overview.cards)
     shown = {card.spec.metric for card in overview.cards if not card.isHidden()}
     assert shown == {"losses/value_loss", "charts/episodic_return", "deep.x"}
     assert not app.actions["resumeRun"].isEnabled()
     assert not app.actions["reuseConfig"].isEnabled()
     put_runs(app, "run-aaaa")
     app[RunsController].show("run-aaaa")
-    until(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
+    qtbot.waitUntil(lambda: dock.cards["reward_mean"] in overview.cards and len(dock.more.cards) == 3)
     assert not dock.cards["reward_mean"].isHidden()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *asked: (__file__, ""))
     app.actions["importCurves"].trigger()
-    until(lambda: problems)
+    qtbot.waitUntil(lambda: problems)
     assert "no file of W&B's client" in problems[0]
     assert focus in app.bridge.service.runs
 
 
-def test_a_log_folder_of_tensorboard_that_is_dropped_is_laid_over_itself(app: App) -> None:
+def test_a_log_folder_of_tensorboard_that_is_dropped_is_laid_over_itself(qtbot: QtBot, app: App) -> None:
     told = []
     app[Notices].told.connect(told.append)
     app.open_path(WANDB_FILE.with_name("tensorboard"))
-    until(lambda: told)
+    qtbot.waitUntil(lambda: told)
     assert told[-1].text == "3 runs"
     model = app[TelemetryModel]
-    until(lambda: all(run_id in model.runs for run_id in model.shown()))
+    qtbot.waitUntil(lambda: all(run_id in model.runs for run_id in model.shown()))
     assert sorted(map(model.label, model.shown())) == ["CartPole-v1__ppo__1", "hp/x", "keras/train"]
     app[RunsDock].filter.setText("lr=0.1")
-    until(lambda: [model.label(run_id) for run_id in app[RunsDock].proxy.run_ids()] == ["hp/x"])
+    qtbot.waitUntil(lambda: [model.label(run_id) for run_id in app[RunsDock].proxy.run_ids()] == ["hp/x"])
 
 
-def test_a_run_is_named_tagged_and_found_by_its_tag(app: App) -> None:
+def test_a_run_is_named_tagged_and_found_by_its_tag(qtbot: QtBot, app: App) -> None:
     put_runs(app, "run-aaaa", "run-bbbb")
     app[RunsController].show("run-bbbb")
     app.actions["describeRun"].trigger()
     find(app, "runNameEdit").setText("the good one")
     find(app, "runTagsEdit").setText("#keep  keep seed3")
-    QTest.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(find(app, "keepNoteButton"), Qt.MouseButton.LeftButton)
     assert app[RunsController].note() == Note(("keep", "seed3"), "")
     assert app[TelemetryModel].label("run-bbbb") == "the good one"
     assert "the&nbsp;good&nbsp;one" in app[TelemetryDock].legend.text()

@@ -1,17 +1,16 @@
-"""The tab of curves: which plots, overlays drawn by what is new, values at a place, files."""
+"""The tab of curves: which plots, overlays drawn by what is new, values at a place, mouse and keys, files."""
 
+# pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QByteArray, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QWheelEvent
+from PySide6.QtCore import QByteArray, QEvent, QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App
@@ -19,15 +18,20 @@ from gui.features.curves.card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
+from gui.features.curves.saved_views import ViewHistory
+from gui.features.curves.scene import ALL
 from gui.features.curves.view import CurvesView
+from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.plot_canvas import BOTTOM
-from gui.kit.plot_shapes import short_number, ticks
+from gui.kit.plot_look import with_names
+from gui.kit.plot_picture import stroke
+from gui.kit.plot_shapes import short_number, spread, ticks
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
+from gui.state.run_history import RunTelemetry
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import foreign_record, grow, replaced, until
+from tests.gui.conftest import QtBot, foreign_record, grow, replaced, show_dock
 from tests.support.made_records import update_record
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import records
@@ -61,29 +65,29 @@ def view(app: App):
     return app[CurvesView]
 
 
-def test_outliers_may_lie_outside_and_plots_are_found_by_name(app: App, view) -> None:
+def test_outliers_may_lie_outside_and_plots_are_found_by_name(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     model.set_smoothing(0.0)
     for seq in range(200):
         model.take("r", foreign_record(seq, loss=1e6 if seq == 3 else seq / 100, fun=1.0))
     model.set_focus("r")
-    until(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
+    qtbot.waitUntil(lambda: {"loss", "fun"} <= {card.spec.metric for card in view.cards_in_front()})
     card = view.board.cards["loss"]
     card.redraw()
-    assert card.canvas.scene.y_range[1] > 1e6
+    assert card.canvas.shown.y_range[1] >= 1e6
     app.actions["trimOutliers"].trigger()
     assert card.is_stale()
     card.redraw()
-    assert 2.0 < card.canvas.scene.y_range[1] < 4.0
+    assert 2.0 < card.canvas.shown.y_range[1] < 4.0
     view.search.setText("LOS")
-    until(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
+    qtbot.waitUntil(lambda: [card.spec.metric for card in view.cards_in_front()] == ["loss"])
     view.search.setText("nothing of the kind")
-    until(lambda: view._empty.isVisible())
+    qtbot.waitUntil(lambda: view._empty.isVisible())
     view.search.clear()
-    until(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
+    qtbot.waitUntil(lambda: len(view.cards_in_front()) > 1 and not view._empty.isVisible())
 
 
-def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app: App, view) -> None:
+def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(qtbot: QtBot, app: App, view) -> None:
     model, choices = app[TelemetryModel], app[PlotChoices]
     long = "losses/" + "a name that no header has room for " * 3
     told = {f"losses/{name}": 1.0 for name in "abc"} | {"charts/return": 0.5, long: 2.0}
@@ -95,7 +99,7 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app
         shown = {name: part for name, part in view._sections.items() if part.isVisible()}
         return {name: [card.spec.metric for card in part.cards] for name, part in shown.items()}
 
-    until(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
+    qtbot.waitUntil(lambda: {"losses/", "charts/"} <= titles().keys() and len(titles()["losses/"]) == 4)
     assert view._column.itemAt(0).widget() is view._sections["pinned"], "it stands above all"
     charts, losses = (view._sections[name] for name in ("charts/", "losses/"))
     assert view._column.indexOf(charts) < view._column.indexOf(losses), "by their names"
@@ -103,21 +107,21 @@ def test_other_trainers_metrics_stand_in_groups_that_close_and_may_be_pinned(app
     assert right < view.width(), "a long title does not push plots out of sight"
     choices.speak_of("losses/b")
     app.actions["plotPin"].trigger()
-    until(lambda: titles().get("pinned") == ["losses/b"])
+    qtbot.waitUntil(lambda: titles().get("pinned") == ["losses/b"])
     assert view.board.cards["losses/b"].isVisible()
     assert "losses/b" not in titles()["losses/"]
     view._sections["losses/"].toggle.click()
-    until(lambda: titles()["losses/"] == [])
+    qtbot.waitUntil(lambda: titles()["losses/"] == [])
     assert view._sections["losses/"].toggle.isVisible()
-    assert app[PlotChoices].state()[-2:] == (("losses/b",), ("losses/",)), "both are kept"
+    assert app[PlotChoices].state()[4:6] == (("losses/b",), ("losses/",)), "both are kept"
     view._sections["losses/"].toggle.click()
     view.search.setText("^charts|s/[ac]$ -nothing")
-    until(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
+    qtbot.waitUntil(lambda: titles().get("losses/") == ["losses/a", "losses/c"])
     assert "pinned" not in titles()
     view.search.setText("loss*b")
-    until(lambda: titles() == {"pinned": ["losses/b"]})
+    qtbot.waitUntil(lambda: titles() == {"pinned": ["losses/b"]})
     choices.reset()
-    until(lambda: titles() == {"losses/": ["losses/b"]})
+    qtbot.waitUntil(lambda: titles() == {"losses/": ["losses/b"]})
 
 
 def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_path: Path) -> None:
@@ -131,13 +135,13 @@ def test_a_plot_that_is_dropped_goes_if_it_was_added_and_is_hidden_if_not(tmp_pa
     assert choices.is_hidden("reward_mean")
 
 
-def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(app: App) -> None:
+def test_two_hundred_metrics_of_another_trainer_leave_the_loop_free(qtbot: QtBot, app: App) -> None:
     model = app[TelemetryModel]
     model.take("r", foreign_record(0, **{f"m/{place}": 1.0 for place in range(200)}))
     begun = time.process_time()
     model.set_focus("r")
     assert time.process_time() - begun < 0.1
-    until(lambda: len(app[TelemetryDock]._further) == 200)
+    qtbot.waitUntil(lambda: len(app[TelemetryDock]._further) == 200)
 
 
 def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
@@ -149,17 +153,17 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     model.set_x_axis("time")
     assert card.is_stale()
     card.redraw()
-    low, high = card.canvas.scene.x_range
+    low, high = card.canvas.shown.x_range
     assert low == 1.7e9
     assert 1.7e9 + 39 * 60 < high < 1.7e9 + 50 * 60
-    card.set_hover(1.7e9 + 600, tell=True)
-    assert card._legend_at(1.7e9 + 600)[0][1].startswith("2023-11-1")
+    model.set_crosshair(1.7e9 + 600)
+    assert card.canvas.overlay._place(1.7e9 + 600).startswith("2023-11-1")
     model.set_smoothing(0.8)
     lagging = float(card._lines.model.runs["r"].curve("loss", "time", 0.8)[1][20])
     app.actions["smoothRunning"].trigger()
     assert card.is_stale()
     card.redraw()
-    smoothed = next(curve for curve in card.canvas.scene.curves if curve.key != ("r", "loss", "raw"))
+    smoothed = next(curve for curve in card.canvas.shown.curves if curve.owner == "r")
     assert smoothed.y[20] == pytest.approx(20.0)
     assert lagging < 19.0
     assert app.actions["smoothRunning"].isChecked()
@@ -168,8 +172,8 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
         model.take("late", replaced(foreign_record(seq, loss=9.0), time=1.7e9 + 1000 + seq))
     model.set_pinned(["late"])
     card.redraw()
-    assert [row[2] for row in card._lines.rows_at(1.7e9 + 900)] == ["r"], "the other began later"
-    assert len(card._lines.rows_at(1.7e9 + 1001)) == 2
+    assert set(card._scenes.values_at(1.7e9 + 900, {"r", "late"})) == {"r"}, "the other began later"
+    assert set(card._scenes.values_at(1.7e9 + 1001, {"r", "late"})) == {"r", "late"}
 
 
 def test_a_plot_of_what_no_run_on_show_measures_says_so(qapp) -> None:
@@ -197,7 +201,7 @@ def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> N
     card = card_of(model)
     card.grab()
     assert time.process_time() - begun < 1.0
-    assert len(card.canvas.scene.curves) == 251, "one each, and the focus as it was measured"
+    assert len(card.canvas.shown.curves) == 250
     card.model.take(names[0], update_record(names[0], 2000, 2000, 1.0))
     card.redraw()
     card.grab()
@@ -208,7 +212,7 @@ def test_250_runs_are_drawn_and_only_the_one_that_grew_is_drawn_again(qapp) -> N
         assert card.is_stale()
         card.redraw()
         card.grab()
-    assert card._lines.computed - computed == 5 * 2
+    assert card._lines.computed - computed == 5
     assert card.canvas.pictures == pictures, "the others were not painted again"
 
 
@@ -222,50 +226,56 @@ def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:
         turns += 1
         assert turns < 1000
     assert turns > 3
-    assert sum(map(len, card._lines.by_run)) == 251
+    assert sum(map(len, card._lines.by_run)) == 250
 
 
-def test_of_more_than_five_runs_a_plot_shows_its_first_line(qapp) -> None:
-    model = TelemetryModel()
-    names = rich(model, 6, 50)
-    model.set_pinned(names[:5])
+def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app: App, view) -> None:
+    model, choices = app[TelemetryModel], app[PlotChoices]
+    rich(model, 2, 50)
+    model.set_focus("run-000")
     card = card_of(model, metric="dist_p50")
-    assert len(card.canvas.scene.curves) == 5 * 3, "three quantiles each"
-    model.set_pinned(names)
+    (band,) = card.canvas.shown.bands
+    assert (band.low <= band.high).mean() < 1.0, "the tenths of a made run cross"
+    assert card.caption.text() == "middle 80 %"
+    assert [curve.key[1:] for curve in card.canvas.shown.curves] == [("dist_p50", "raw"), ("dist_p50", "smooth")]
+    card.show_choices("dist_p90", is_log=False)
+    assert card.is_stale()
     card.redraw()
-    assert {line.metric for lines in card._lines.by_run for line in lines} == {"dist_p50"}
-    assert len(card.canvas.scene.curves) == 6
-    assert list(card.readout()) == [dict(card.spec.lines)["dist_p50"]]
+    assert list(card.readout()) == ["farthest tenth"]
+    assert not card.canvas.shown.bands
+    card.show_choices(ALL, is_log=False)
+    card.redraw()
+    assert len({curve.color.name() for curve in card.canvas.shown.curves}) == 3
+    model.set_pinned(["run-001"])
+    card.redraw()
+    assert {curve.key[1] for curve in card.canvas.shown.curves} == {"dist_p50"}, "colours are those of runs"
+    qtbot.waitUntil(lambda: "dist_p50" in view.board.cards)
+    view.board.cards["dist_p50"].line_chosen.emit("dist_p10")
+    assert choices.line("dist_p50") == "dist_p10"
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_a_hairline_is_one_device_pixel_at_any_scale(qapp, ratio: float) -> None:
-    model = TelemetryModel()
-    for seq in range(50):
-        model.take("r", foreign_record(seq, flat=1.0))
-    model.set_focus("r")
-    card = card_of(model, "flat")
-    image = QImage(card.canvas.size() * ratio, QImage.Format.Format_RGB32)
+def test_a_line_is_one_and_a_half_pixels_at_any_scale(qapp, ratio: float) -> None:
+    image = QImage(QSize(200, 60) * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor("black"))
-    painter = QPainter(image)
-    card.canvas._paint_curves(painter, card.canvas.scene.curves[-1:])
-    painter.end()
-    middle = image.width() // 2
-    lit = [y for y in range(image.height()) if image.pixelColor(middle, y) != QColor("black")]
-    assert len(lit) == 1
-    assert image.pixelColor(middle, lit[0]) == QColor(theme.current().curves[0])
+    with QPainter(image) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        stroke(painter, np.array([[0.0, 10.0], [200.0, 50.0]]), QColor("white"), 1.5)
+    column = [image.pixelColor(image.width() // 2, y).red() / 255 for y in range(image.height())]
+    slope = np.hypot(200, 40) / 200
+    assert sum(column) == pytest.approx(1.5 * ratio * slope, rel=0.2)
 
 
-def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:
+def test_a_theme_changes_plots_that_are_on_show(qtbot: QtBot, app: App, view) -> None:
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
-    until(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
+    qtbot.waitUntil(lambda: view.cards_in_front() and view.cards_in_front()[0].redraws)
     card = view.cards_in_front()[0]
     app[Appearance].set_theme("light")
-    until(lambda: not card.is_stale())
+    qtbot.waitUntil(lambda: not card.is_stale())
     light = card.grab().toImage()
-    colors = {light.pixelColor(x, y).name() for x in range(0, light.width()) for y in range(30, 90)}
+    colors = {light.pixelColor(x, y).name() for x in range(0, light.width()) for y in range(30, light.height())}
     assert theme.LIGHT.curves[0] in colors
     assert theme.DARK.curves[0] not in colors
 
@@ -273,28 +283,33 @@ def test_a_theme_changes_plots_that_are_on_show(app: App, view) -> None:
 # -- values ----------------------------------------------------------------------------------
 
 
-def test_the_crosshair_names_x_and_every_run_that_was_there(qapp) -> None:
+def test_the_crosshair_has_the_value_of_every_run_that_was_there(qapp) -> None:
     model = TelemetryModel()
+    model.set_smoothing(0.0)
     for name, length in (("run-long", 100), ("run-short", 40)):
         grow(model, name, length)
         model.toggle_pin(name)
     model.set_focus("run-long")
-    card = card_of(model, "success_rate")
-    card.set_hover(30 * 2048.0, tell=True)
-    texts = [text for _, text in card.canvas.legend]
-    assert texts == ["step 61,440", "long own starts  0.600", "hort own starts  0.600"]
-    card.set_hover(80 * 2048.0, tell=True)
-    assert [text for _, text in card.canvas.legend] == [
-        "step 163,840",
-        "long own starts  1",
-        "hort own starts  0.800, until 81,920",
-    ]
-    assert card.canvas.legend[-1][0].name() == theme.current().muted, "it was not there"
+    card = card_of(model, "success_rate", width=700)
+    model.set_crosshair(30 * 2048.0)
+    card.show_crosshair()
+    overlay = card.canvas.overlay
+    assert {owner: text for owner, (_, text) in overlay.values.items()} == {"run-long": "60 %", "run-short": "60 %"}
+    assert overlay._place(80 * 2048.0 - 50 * 2048.0) == "61,440"
+    model.set_crosshair(80 * 2048.0)
+    card.show_crosshair()
+    assert set(overlay.values) == {"run-long"}, "the other was not there"
+    assert card._lines.nearest_record(30 * 2048.0 + 900) == 30 * 2048.0
     model.set_focus("run-short")
     card.redraw()
-    card.set_hover(80 * 2048.0)
     assert card.readout() == {}, "this run never got there"
-    assert card.canvas.legend == ()
+
+
+def evaluated(run: RunTelemetry, update: int, rate: float) -> None:
+    run.take(records.EvalRecord(
+        run_id=run.run_id, seq=run.next_seq, time=0.0, env_steps=update * 2048, task="t", mode="greedy",
+        episodes=8, distinct_starts=8, success_rate=rate, pass_at_1=rate, pass_at_n=rate, n=1,
+        median_steps_to_goal=3.0, mean_return=1.0, wall_time_s=1.0))  # fmt: skip
 
 
 def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:
@@ -302,7 +317,7 @@ def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:
     grow(model, "r", 100)
     model.set_focus("r")
     run = model.run("r")
-    assert "validation" not in card_of(model, "success_rate").values.text()
+    assert "held-out" not in card_of(model, "success_rate").values.text()
     for number in range(90):
         run.take(
             records.CheckpointRecord(
@@ -317,16 +332,13 @@ def test_validations_are_explained_and_checkpoints_are_few(qapp) -> None:
                 reason="periodic",
             )
         )
-    run.take(records.EvalRecord(
-        run_id="r", seq=run.next_seq, time=0.0, env_steps=90 * 2048, task="t", mode="greedy",
-        episodes=8, distinct_starts=8, success_rate=0.7, pass_at_1=0.7, pass_at_n=0.7, n=1,
-        median_steps_to_goal=3.0, mean_return=1.0, wall_time_s=1.0))  # fmt: skip
+    evaluated(run, 90, 0.7)
     card = card_of(model, "success_rate")
-    assert "validation" in card.values.text()
-    assert list(card.canvas.scene.dots[0].y) == [0.7]
-    lines = card.canvas.scene.rules[0].x
-    assert 2 <= len(lines) <= 8
-    assert lines[-1] == 89 * 2048
+    assert "held-out&nbsp;70&nbsp;%" in card.values.text()
+    assert list(card.canvas.shown.dots[0].y) == [0.7]
+    marks = card.canvas.shown.marks[0].x
+    assert 2 <= len(marks) <= 8
+    assert marks[-1] == 89 * 2048
     assert list(thinned([1.0, 2.0, 10.0, 11.0], 5.0)) == [2.0, 11.0]
 
 
@@ -345,7 +357,7 @@ def test_any_number_is_a_short_text() -> None:
 
 
 def test_ticks_are_round_and_few() -> None:
-    assert ticks(0.0, 1.08, 5) == [0.0, 0.5, 1.0]
+    assert ticks(0.0, 1.0, 4) == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert ticks(0.002, 30.0, 6, log=True) == [0.01, 0.1, 1.0, 10.0]
     assert ticks(5.0, 5.0, 4) == ticks(float("nan"), 1.0, 4) == []
     for high in (1e-12, 0.3, 7.0, 614_400.0, 1e12):
@@ -358,7 +370,7 @@ def test_one_record_at_zero_is_a_plot_with_a_scale(qapp) -> None:
     model = TelemetryModel()
     model.take("a", replaced(update_record("a", 0, 1, 0.0), env_steps=0, reward_mean=0.0))
     model.set_focus("a")
-    scene = card_of(model).canvas.scene
+    scene = card_of(model).canvas.shown
     assert scene.x_range[1] - scene.x_range[0] > 0.5
     assert scene.y_range[1] - scene.y_range[0] > 0.5
 
@@ -370,130 +382,204 @@ def shown(view) -> list[str]:
     return [card.spec.metric for card in view.cards_in_front()]
 
 
-def test_plots_are_hidden_moved_added_and_kept(app: App, view) -> None:
+def test_plots_are_hidden_moved_added_and_kept(qtbot: QtBot, app: App, view) -> None:
     grow(app[TelemetryModel], "a", 5)
     app[TelemetryModel].set_focus("a")
-    until(lambda: len(shown(view)) > 10)
+    qtbot.waitUntil(lambda: len(shown(view)) > 10)
     assert shown(view)[:2] == ["reward_mean", "success_rate"]
     view.board.cards["success_rate"].dropped.emit("entropy_mean")
-    until(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
+    qtbot.waitUntil(lambda: shown(view)[:3] == ["reward_mean", "entropy_mean", "success_rate"])
     app[PlotChoices].speak_of("reward_mean")
     app.actions["plotHide"].trigger()
-    until(lambda: shown(view)[0] == "entropy_mean")
+    qtbot.waitUntil(lambda: shown(view)[0] == "entropy_mean")
     for name in ("vf_clipfrac", "reward_mean"):
         view.add.activated.emit(view.add.findText(name))
-    until(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
+    qtbot.waitUntil(lambda: "reward_mean" in shown(view) and shown(view)[-1] == "vf_clipfrac")
     app[Settings].save()
     again = Settings(app.bridge.home)
     assert '"vf_clipfrac"' in again.text("curves/added")
     app.actions["resetPlots"].trigger()
-    until(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])
+    qtbot.waitUntil(lambda: shown(view)[:2] == ["reward_mean", "success_rate"])
     assert "vf_clipfrac" not in shown(view)
 
 
-def test_a_double_click_fills_the_page_and_another_one_leaves_it(app: App, view) -> None:
+def test_a_title_that_is_double_clicked_fills_the_page_and_leaves_it(qtbot: QtBot, app: App, view) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     grow(app[TelemetryModel], "a", 50)
     app[TelemetryModel].set_focus("a")
     dock = app[TelemetryDock].cards["success_rate"]
-    until(lambda: dock.redraws)
+    qtbot.waitUntil(lambda: dock.redraws)
     app[Navigation].show(Place.LIVE)
-    QTest.mouseDClick(dock.canvas, Qt.MouseButton.LeftButton)
+    qtbot.mouseDClick(dock, Qt.MouseButton.LeftButton, pos=QPoint(200, 8))
     assert app.window.center.currentWidget() is view
-    until(lambda: view.large is not None and view.large.redraws)
+    qtbot.waitUntil(lambda: view.large is not None and view.large.redraws)
     assert view.large.height() > 200
     app.actions["plotLog"].trigger()
-    until(lambda: view.large.canvas.scene.log_y)
-    assert view.large.canvas.scene.y_range[0] > 0
-    QTest.mouseDClick(view.large.canvas, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.large.canvas.shown.log_y)
+    assert view.large.canvas.shown.y_range[0] > 0
+    qtbot.mouseDClick(view.large, Qt.MouseButton.LeftButton, pos=QPoint(300, 8))
     assert view.large is None
-    until(lambda: len(shown(view)) > 10)
+    qtbot.waitUntil(lambda: len(shown(view)) > 10)
 
 
-def test_plots_are_reached_and_chosen_by_keys(app: App, view) -> None:
-    grow(app[TelemetryModel], "a", 6)
-    app[TelemetryModel].set_focus("a")
-    until(lambda: len(shown(view)) > 6)
+def test_plots_are_reached_and_moved_by_keys(qtbot: QtBot, app: App, view) -> None:
+    model = app[TelemetryModel]
+    for name in ("a", "b"):
+        grow(model, name, 60)
+    model.take("b", replaced(update_record("b", 60, 61, 1.0), reward_mean=9.0))
+    model.set_focus("a")
+    model.set_pinned(["b"])
+    qtbot.waitUntil(lambda: len(shown(view)) > 6 and view.cards_in_front()[0].redraws)
+    app[ViewHistory].settle()
     assert not app.actions["plotHide"].isEnabled(), "no plot is chosen"
-    cards = view.cards_in_front()
-    stops = [card for card in cards if card.focusPolicy() & Qt.FocusPolicy.TabFocus]
-    assert stops == cards[:1], "dozens of plots are one stop of Tab"
+    card, other = view.cards_in_front()[:2]
     app.window.activateWindow()
-    cards[0].setFocus()
-    until(cards[0].hasFocus)
-    assert app[PlotChoices].current == cards[0].spec.metric
-    QTest.keyClick(cards[0], Qt.Key.Key_Right)
-    QTest.keyClick(cards[1], Qt.Key.Key_Down)
-    below = next(card for card in cards if card.hasFocus())
-    assert below in cards[2:]
-    assert abs(below.x() - cards[1].x()) < 5
+    card.setFocus()
+    qtbot.waitUntil(card.hasFocus)
+    assert app[PlotChoices].current == card.spec.metric
     assert app.actions["plotHide"].isEnabled()
-    QTest.keyClick(below, Qt.Key.Key_Return)
+    assert card.focusPolicy() & other.focusPolicy() & Qt.FocusPolicy.TabFocus
+
+    def press(key: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        qtbot.keyClick(card, key, held)
+
+    shift, ctrl = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+    press(Qt.Key.Key_Plus)
+    low, high = model.x_range or (0.0, 0.0)
+    assert 0 < low < high < 61 * 2048
+    press(Qt.Key.Key_Right)
+    assert (model.x_range or (0.0, 0.0))[0] > low
+    press(Qt.Key.Key_Up, shift)
+    assert set(model.y_ranges) == {card.spec.metric}
+    qtbot.waitUntil(lambda: not card.is_stale())
+    assert card.canvas.view.viewRange()[1] == pytest.approx(model.y_ranges[card.spec.metric])
+    app.actions["undoView"].trigger()
+    assert model.x_range is None, "one rest is one step back"
+    assert model.y_ranges == {}
+    qtbot.waitUntil(lambda: not card.is_stale())
+    press(Qt.Key.Key_A)
+    assert set(model.y_ranges) == {card.spec.metric}, "the axis keeps its range"
+    press(Qt.Key.Key_Home)
+    assert model.y_ranges == {}
+    press(Qt.Key.Key_L, shift)
+    qtbot.waitUntil(lambda: card.canvas.shown.log_x)
+    press(Qt.Key.Key_Up)
+    assert model.highlight == "a", "the line that ends lowest"
+    press(Qt.Key.Key_Up)
+    assert model.highlight == "b"
+    press(Qt.Key.Key_Left, ctrl)
+    press(Qt.Key.Key_Left, ctrl)
+    assert model.crosshair == 59 * 2048
+    press(Qt.Key.Key_Escape)
+    assert (model.highlight, model.crosshair) == ("", None)
+    press(Qt.Key.Key_F)
     assert view.large is not None
-    assert (view.large.spec, view.large.hasFocus()) == (below.spec, True)
-    QTest.keyClick(view.large, Qt.Key.Key_Escape)
+    assert (view.large.spec, view.large.hasFocus()) == (card.spec, True)
+    qtbot.keyClick(view.large, Qt.Key.Key_Escape)
     assert view.large is None
-    assert below.hasFocus()
-    QTest.keyClick(below, Qt.Key.Key_Up)
-    QTest.mouseClick(cards[0], Qt.MouseButton.LeftButton, pos=QPoint(20, 10))
-    assert app[PlotChoices].current == cards[0].spec.metric
+    assert card.hasFocus()
 
 
-def test_ctrl_and_the_wheel_zoom_and_the_wheel_alone_scrolls(app: App, view) -> None:
-    grow(app[TelemetryModel], "a", 100)
-    app[TelemetryModel].set_focus("a")
-    until(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
-    canvas = view.cards_in_front()[0].canvas
+def test_the_mouse_zooms_a_box_moves_and_fits_and_the_wheel_zooms_an_axis(qtbot: QtBot, app: App, view) -> None:
+    model = app[TelemetryModel]
+    grow(model, "a", 100)
+    model.set_focus("a")
+    qtbot.waitUntil(lambda: len(shown(view)) > 10 and view.cards_in_front()[0].redraws)
+    card = view.cards_in_front()[0]
+    canvas, left = card.canvas, Qt.MouseButton.LeftButton
+    area = canvas.view.sceneBoundingRect().toRect()
 
-    def turn(modifiers: Qt.KeyboardModifier) -> bool:
-        middle = QPointF(canvas.rect().center())
-        event = QWheelEvent(
-            middle,
-            canvas.mapToGlobal(middle),
-            QPoint(),
-            QPoint(0, 120),
-            Qt.MouseButton.NoButton,
-            modifiers,
-            Qt.ScrollPhase.NoScrollPhase,
-            False,
-        )
-        QApplication.sendEvent(canvas, event)
+    def drag(button: Qt.MouseButton, begin: QPoint, end: QPoint) -> None:
+        port = canvas.viewport()
+        qtbot.mousePress(port, button, pos=begin)
+        for place in (begin + (end - begin) / 2, end):
+            local = QPointF(place)
+            move = QMouseEvent(QEvent.Type.MouseMove, local, port.mapToGlobal(local), Qt.MouseButton.NoButton, button,
+                               Qt.KeyboardModifier.NoModifier)  # fmt: skip
+            canvas.scene()._lastMoveEventTime = 0  # moves that follow at once are left out otherwise
+            QApplication.sendEvent(port, move)
+        qtbot.mouseRelease(port, button, pos=end)
+
+    drag(left, area.center() - QPoint(40, 30), area.center() + QPoint(40, 30))
+    middle = 100 * 2048 * 1.015 / 2
+    low, high = model.x_range or (0.0, 0.0)
+    assert 0 < low < middle < high < 95 * 2048
+    assert list(model.y_ranges) == [card.spec.metric]
+    qtbot.waitUntil(lambda: not card.is_stale())
+    drag(Qt.MouseButton.MiddleButton, area.center(), area.center() + QPoint(20, 0))
+    assert (model.x_range or (low, 0))[0] < low, "it goes along with the pointer"
+
+    def turn(place: QPoint, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> bool:
+        at = QPointF(place)
+        event = QWheelEvent(at, canvas.mapToGlobal(at), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, held,
+                            Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+        QApplication.sendEvent(canvas.viewport(), event)
         return event.isAccepted()
 
-    bar = view._scroll.verticalScrollBar()
-    turn(Qt.KeyboardModifier.NoModifier)
-    assert app[TelemetryModel].x_range is None
-    until(lambda: bar.maximum() > 0)
-    assert turn(Qt.KeyboardModifier.ControlModifier)
-    found: Any = app[TelemetryModel].x_range
-    low, high = found
-    assert high - low < 100 * 2048
+    before, kept = model.y_ranges[card.spec.metric], model.x_range
+    turn(area.center())
+    assert model.x_range == kept, "the page scrolls"
+    turn(QPoint(20, area.center().y()))
+    now = model.y_ranges[card.spec.metric]
+    assert now[1] - now[0] == pytest.approx((before[1] - before[0]) / 1.25)
+    assert turn(area.center(), Qt.KeyboardModifier.ControlModifier)
+    assert model.x_range != kept
     assert app.actions["followCurves"].isEnabled()
-    app.actions["followCurves"].trigger()
-    assert app[TelemetryModel].x_range is None
+    canvas.view.fitted.emit()
+    assert (model.x_range, model.y_ranges) == (None, {})
     assert not app.actions["followCurves"].isEnabled()
 
 
+def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(qtbot: QtBot, app: App, view) -> None:
+    model = app[TelemetryModel]
+    for place, name in enumerate(("run-a", "run-b", "run-c")):
+        for seq in range(50):
+            model.take(name, foreign_record(seq, height=place + 0.1 * (seq % 2), other=1.0 * seq))
+    model.set_focus("run-a")
+    model.set_pinned(["run-b", "run-c"])
+    app.window.resize(1200, 1400)
+    qtbot.waitUntil(lambda: {"height", "other"} <= {name for name, card in view.board.cards.items() if card.redraws})
+    card, other = (view.board.cards[name] for name in ("height", "other"))
+    to_pixels = card.canvas._to_pixels()
+    run = model.runs["run-b"]
+    (place,) = to_pixels(*(values[20:21] for values in run.curve("height", "env_steps", model.smoothing)))
+    card.canvas._pointer = QPointF(*place)
+    card.canvas._find()
+    assert model.highlight == "run-b"
+    for canvas in (card.canvas, other.canvas):
+        assert canvas.layer.opacity() == pytest.approx(0.5)
+        assert [line._curve.width for line in canvas._bold] == [1.0, 2.5], "as measured, and smoothed"
+    card.canvas._pointer = QPointF(*place) + QPointF(0, 30)
+    card.canvas._find()
+    assert model.highlight == "run-b", "for a moment"
+    qtbot.waitUntil(lambda: model.highlight == "")
+    assert other.canvas.layer.opacity() == 1.0
+
+
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_a_plot_is_written_and_the_banner_opens_its_folder(app: App, view, tmp_path: Path, kind: str) -> None:
+def test_a_plot_is_written_and_the_banner_opens_its_folder(
+    qtbot: QtBot, app: App, view, tmp_path: Path, kind: str
+) -> None:
     grow(app[TelemetryModel], "a", 60)
     app[TelemetryModel].set_focus("a")
     app[PlotChoices].speak_of("reward_mean")
     path = tmp_path / app[CurvesController].file_name(kind)
     app[CurvesController].export(kind, path)
-    until(lambda: app.window.banners.banners)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     (banner,) = app.window.banners.banners
-    assert banner.accessibleName() == f"Plot written: {path}"
+    assert banner.accessibleName() == f"Plot saved: {path}"
     assert banner.button is not None
     if kind == "png":
         image = QImage(str(path))
         assert (image.width(), image.height()) == (1280, 720)
-        assert len({image.pixel(x, 400) for x in range(0, 1280, 3)}) > 1
+        app[CurvesController].copy()
+        assert QApplication.clipboard().image().size() == image.size()
     elif kind == "svg":
-        assert path.read_text().count("<polyline") >= 2
+        assert path.read_text().count("<polyline") + path.read_text().count("<path") >= 2
     else:
         assert len(path.read_text().splitlines()) == 61
     app[CurvesController].export(kind, tmp_path / "nowhere" / "plot")
-    until(lambda: "not written" in app.window.banners.banners[-1].accessibleName())
+    qtbot.waitUntil(lambda: "not saved" in app.window.banners.banners[-1].accessibleName())
     assert "nowhere/plot: No such file" in app.window.banners.banners[-1].accessibleName()
 
 
@@ -516,12 +602,13 @@ def test_a_plot_in_a_file_has_its_axis_and_its_lowest_point(app: App, view, kind
     pixels, color = data[..., 2::-1].astype(int), theme.curve_color(0)
     off = np.abs(pixels - (color.red(), color.green(), color.blue())).max(axis=2)
     rows = np.flatnonzero((off < 40)[:, 640:].any(axis=1))
-    axis = 720 - BOTTOM * scale
-    assert rows.max() < axis, "the curve ends above the x axis"
+    axis = 720 - with_names(164).bottom * scale
+    assert rows.max() < axis + 2 * scale, "the curve ends above the x axis"
     assert rows.max() > axis - 60 * scale, "and reaches down to it"
-    written = np.flatnonzero((pixels[axis + 4 :] != pixels[-1, 1]).any(axis=(0, 2)))
+    written = np.flatnonzero((pixels[axis + 8 :, :940] != pixels[-1, 1]).any(axis=(0, 2)))
     assert len(written) > 20 * scale, "places on the x axis are written below it"
-    assert written.max() > 1000
+    assert np.ptp(written) > 680
+    assert (pixels[:axis, 1000:] != pixels[-1, 1]).any(), "and the run's name is beside the curve"
 
 
 def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(qapp: QApplication) -> None:
@@ -529,17 +616,55 @@ def test_names_have_the_colours_of_their_lines_also_where_one_has_no_value(qapp:
     grow(model, "a", 3)
     model.set_focus("a")
     spec = spec_by_name("dist_p50")
-    assert len(spec.lines) == 3
     first, *others = spec.lines
-    card = PlotCard(replaced(spec, lines=(("no_such_metric", first[1]), *others)), model)
+    card = PlotCard(replaced(spec, lines=(("no_such_metric", first[1]), *others)), model, has_names=True)
+    card.show_choices(ALL, is_log=False)
     card.resize(800, 200)
     card.redraw()
-    text = card.values.text()
-    for place, (metric, name) in enumerate(card.spec.lines):
-        drawn = [curve for curve in card.canvas.scene.curves if curve.key[1] == metric]  # type: ignore[index]
-        if not len(drawn[0].x):
-            assert name not in text
-            continue
-        color = theme.curve_color(place)
-        assert drawn[0].color == color
-        assert f'color:{color.name()}">{name}&nbsp;' in text
+    named = {name.text: name.color for name in card.canvas.shown.names}
+    drawn = {curve.key[1]: curve.color for curve in card.canvas.shown.curves if len(curve.x)}
+    assert named == {name: drawn[metric] for metric, name in others}
+
+
+def test_names_at_line_ends_keep_apart_and_more_than_ten_are_counted(qapp: QApplication) -> None:
+    assert spread([0.0, 1.0, 50.0], 16.0, 4.0, 60.0) == [4.0, 20.0, 50.0]
+    assert spread([58.0, 59.0], 16.0, 4.0, 60.0) == [44.0, 60.0]
+    model = TelemetryModel()
+    model.set_pinned(rich(model, 14, 50))
+    card = PlotCard(spec_by_name("reward_mean"), model, has_names=True)
+    card.resize(800, 300)
+    card.show()
+    card.redraw()
+    card.grab()
+    overlay = card.canvas.overlay
+    assert len(overlay.rows) == 10
+    assert overlay.row_at(overlay.rows[-1][0].center()) == "", "and 5 more"
+    model.set_highlight("run-013")
+    card.show_highlight()
+    card.grab()
+    assert "run-013" in {owner for _, owner in overlay.rows}
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize(
+    "values", [[], [0.0], [1e308, -1e308], [float("nan"), float("inf"), 1.0], [-1.0, -2.0], [7.0] * 5, [1e-320, 5e-324]]
+)
+def test_numbers_that_no_axis_has_leave_a_plot_whole(qapp: QApplication, values: list[float], is_log: bool) -> None:
+    model = TelemetryModel()
+    model.run("r")
+    for seq, value in enumerate(values):
+        model.take("r", replaced(foreign_record(seq, odd=value), time=5.0, env_steps=4096))
+    model.set_focus("r")
+    for axis in ("env_steps", "time"):
+        model.set_x_axis(axis)
+        model.set_log_x(is_log)
+        card = PlotCard(spec_by_name("odd", ["odd"]), model, has_names=True)
+        card.resize(700, 200)
+        card.show_choices("", is_log=is_log)
+        card.show()
+        card.redraw()
+        assert not card.grab().isNull()
+        if card.canvas is not None:
+            ranges = np.array(card.canvas.view.viewRange())
+            assert np.isfinite(ranges).all()
+            assert (np.diff(ranges, axis=1) > 0).all()

@@ -9,10 +9,11 @@ from gui.app import App
 from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
 from gui.features.disk.dialog import DiskDialog
 from gui.features.runs.dock import RunsDock
+from gui.features.runs.model import COLUMNS
 from gui.features.train.controller import TrainingController
 from gui.kit.labels import size_text
 from gui.state.checkpoints import CheckpointList
-from tests.gui.conftest import replaced, until
+from tests.gui.conftest import QtBot, replaced
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.run_record import RunRecord, RunState
 
@@ -39,16 +40,16 @@ def test_the_newest_and_the_young_are_spared() -> None:
     assert [size_text(size) for size in (12_300, 1.24e6, 3.4e8, 2.5e9)] == ["12 kB", "1.2 MB", "340 MB", "2.5 GB"]
 
 
-def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> None:
+def test_a_run_goes_into_an_archive_and_comes_back(qtbot: QtBot, make_app, monkeypatch) -> None:
     app: App = make_app(updates=3, interval_s=0.0)
     training, archives = app[TrainingController], app[ArchivesController]
     training.set_consent(True)
     training.start()
-    until(lambda: training.record and training.record.state is RunState.FINISHED)
+    qtbot.waitUntil(lambda: training.record and training.record.state is RunState.FINISHED)
     run_id = training.run_id
     app.actions["diskUse"].trigger()
     dialog = app.window.findChild(DiskDialog, "diskDialog")
-    until(lambda: archives.rows and not archives.working)
+    qtbot.waitUntil(lambda: archives.rows and not archives.working)
     assert dialog.table.rowCount() == 1
     assert archives.rows[0].total > 0
     assert not dialog.archive_button.isEnabled()
@@ -60,19 +61,19 @@ def test_a_run_goes_into_an_archive_and_comes_back(make_app, monkeypatch) -> Non
     assert dialog.archive_button.text().startswith("Archive 1, ")
     dialog.archive_button.click()
     folder = app.bridge.home.run(run_id).root
-    until(lambda: not archives.working and not folder.exists())
+    qtbot.waitUntil(lambda: not archives.working and not folder.exists())
     assert len(list(archives.folder.glob("*.tar.gz"))) == 1
-    until(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
-    until(lambda: not any(card.run_id == run_id for card in app[CheckpointList].cards))
+    qtbot.waitUntil(lambda: app.bridge.service.runs[run_id].reason.startswith("archived:"))
+    qtbot.waitUntil(lambda: not any(card.run_id == run_id for card in app[CheckpointList].cards))
     table = app[RunsDock].proxy
-    until(lambda: table.row_of(run_id) < 0)
+    qtbot.waitUntil(lambda: table.row_of(run_id) < 0)
     assert not app.actions["archiveRun"].isEnabled()
     app[RunsDock].filter.setText("archived")
-    until(lambda: table.row_of(run_id) == 0)
-    assert table.index(0, 1).data() == "Archived"
+    qtbot.waitUntil(lambda: table.row_of(run_id) == 0)
+    assert table.index(0, COLUMNS.index("State")).data() == "Archived"
     app.actions["restoreRun"].trigger()
-    until(lambda: not archives.working and folder.is_dir())
-    until(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))
+    qtbot.waitUntil(lambda: not archives.working and folder.is_dir())
+    qtbot.waitUntil(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))
     app[RunsDock].filter.clear()
     assert table.row_of(run_id) == 0
     dialog.close()

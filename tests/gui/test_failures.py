@@ -17,6 +17,7 @@ from PySide6.QtCore import QDir
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
+from gui.features.header.view import RunHeader
 from gui.features.log.dock import LogDock
 from gui.features.play.controller import PlayController
 from gui.features.runs.controller import RunsController
@@ -26,7 +27,7 @@ from gui.shell import qt_check
 from gui.shell.notices import Banner
 from gui.state.failures import CATALOGUE, failure_of, failure_of_check, install_line
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, replaced, until
+from tests.gui.conftest import QtBot, click, replaced
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record
@@ -144,12 +145,12 @@ def test_every_code_has_its_source_and_what_nobody_knows_has_none() -> None:
     assert found.code == "E07"
 
 
-def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(app: App, tmp_path: Path) -> None:
+def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     """The context that a button needs is there: a failed run with a receipt, a game that plays."""
     training = app[TrainingController]
-    fail_a_run(app)
+    fail_a_run(qtbot, app)
     app[PlayController].play_human()
-    until(lambda: app[PlayController].is_active)
+    qtbot.waitUntil(lambda: app[PlayController].is_active)
     for code, cause in SOURCES.items():
         app.bridge.problem.emit("It failed", cause(tmp_path / code if code != "E05" else tmp_path))
         banner = app.window.banners.banners[-1]
@@ -159,14 +160,14 @@ def test_every_code_is_one_banner_with_a_button_that_can_be_pressed(app: App, tm
     assert training.state is RunState.FAILED
 
 
-def fail_a_run(app: App) -> None:
+def fail_a_run(qtbot: QtBot, app: App) -> None:
     """A run that ends by signal 9 and told of a receipt before: a process, its log, its index."""
     training = app[TrainingController]
     training.set_consent(True)
     training.start()
-    until(lambda: training.record and training.record.env_steps)
+    qtbot.waitUntil(lambda: training.record and training.record.env_steps)
     os.kill(training.record.pid, signal.SIGKILL)
-    until(lambda: training.state is RunState.FAILED)
+    qtbot.waitUntil(lambda: training.state is RunState.FAILED)
     telemetry = app[TelemetryModel]
     app.bridge.event_received.emit(
         training.run_id,
@@ -182,10 +183,10 @@ def fail_a_run(app: App) -> None:
     assert telemetry.runs[telemetry.focus].error is not None
 
 
-def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) -> None:
-    fail_a_run(app)
+def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(qtbot: QtBot, app: App) -> None:
+    fail_a_run(qtbot, app)
     banner = app.window.banners.banners[-1]
-    assert banner.title == "Training failed (E09)"
+    assert banner.title == f"{app[TrainingController].record.name} failed (E09)"
     assert "killed by signal 9" in banner.accessibleName()
     click(app, "fixRunButton")
     told = app[TelemetryModel].runs[app[TrainingController].run_id].meta
@@ -195,7 +196,7 @@ def test_a_killed_training_says_so_and_one_click_halves_its_game_boys(app: App) 
 
 @pytest.mark.parametrize("checkpoint", ["", "checkpoints/000000001024"])
 def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
-    make_app: Callable[..., App], tmp_path: Path, checkpoint: str
+    qtbot: QtBot, make_app: Callable[..., App], tmp_path: Path, checkpoint: str
 ) -> None:
     home = HomePaths(tmp_path / "home")
     run = run_record("r-lost", RunState.RUNNING, env_steps=10, name="mine", pid=2**22 + 1)
@@ -203,15 +204,20 @@ def test_a_lost_run_offers_to_go_on_where_it_has_something_to_go_on_from(
     home.run(run.run_id).root.mkdir(parents=True)
     home.runs_index.write_bytes(msgspec.json.encode(run) + b"\n")
     app = make_app(home.root)
-    banners = [one for one in app.window.findChildren(Banner) if one.title == "Run mine was lost"]
+    banners = [one for one in app.window.findChildren(Banner) if one.title == "mine was lost"]
     assert [one.button is not None for one in banners] == [bool(checkpoint)]
     assert ("no checkpoint" in banners[0].accessibleName()) == (not checkpoint)
+    app[RunsController].show(run.run_id)
+    ran = app[RunHeader].ran
+    qtbot.waitUntil(lambda: (ran.head.text(), ran.value.text()) == ("Ran for", "\u2013"))
 
 
-def test_plots_of_a_run_whose_folder_was_deleted_say_so(make_app: Callable[..., App], tmp_path: Path) -> None:
+def test_plots_of_a_run_whose_folder_was_deleted_say_so(
+    qtbot: QtBot, make_app: Callable[..., App], tmp_path: Path
+) -> None:
     home = make_home(tmp_path / "home", 3, 2)
     app = make_app(home.root)
-    for run_id, words in (("run-00000", "folder is gone"), ("run-00001", "is archived")):
+    for run_id, words in (("run-00000", "folder was deleted"), ("run-00001", "is archived")):
         shutil.rmtree(home.run(run_id).root)
         if words == "is archived":
             record = app.bridge.service.runs[run_id]
@@ -219,7 +225,7 @@ def test_plots_of_a_run_whose_folder_was_deleted_say_so(make_app: Callable[..., 
             app.bridge.service.runs[run_id] = archived
         app[RunsController].show(run_id)
         card = app[TelemetryDock].cards["reward_mean"]
-        until(lambda words=words, card=card: words in card._empty.text())
+        qtbot.waitUntil(lambda words=words, card=card: words in card._empty.text())
 
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.LOST])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtTest import QTest
 
 from gui.app import App
 from gui.features.play.controller import PlayController
@@ -21,7 +20,7 @@ from gui.kit import object_names as names
 from gui.kit.screen import Palette, Screen
 from gui.kit.settings import Settings
 from gui.state.notices import Notice, Notices
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import QtBot, click, find
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire import commands, records
 
@@ -50,9 +49,9 @@ class VirtualPad:
             self._joystick = None
 
 
-def play(app: App) -> None:
+def play(qtbot: QtBot, app: App) -> None:
     click(app, names.MODE_HUMAN)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
 
 
 @pytest.fixture
@@ -63,33 +62,33 @@ def pad() -> Iterator[VirtualPad]:
     made.sdl.SDL_QuitSubSystem(made.sdl.SDL_INIT_GAMECONTROLLER)
 
 
-def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(app: App, pad: VirtualPad) -> None:
+def test_a_gamepad_plays_and_losing_it_lets_go_and_pauses(qtbot: QtBot, app: App, pad: VirtualPad) -> None:
     told: list[Notice] = []
     app[Notices].told.connect(told.append)
-    play(app)
+    play(qtbot, app)
     live, gamepad = app[LiveView], app[Gamepad]
-    until(lambda: gamepad.name)
+    qtbot.waitUntil(lambda: gamepad.name)
     live.screen_view.setFocus()
     pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, True)
-    until(lambda: live.info.buttons == 1 << 4)
+    qtbot.waitUntil(lambda: live.info.buttons == 1 << 4)
     pad.tilt(0, 32_000)
-    until(lambda: live.info.buttons == 1 << 4 | 1)
+    qtbot.waitUntil(lambda: live.info.buttons == 1 << 4 | 1)
     pad.press(pad.sdl.SDL_CONTROLLER_BUTTON_B, False)
-    until(lambda: live.info.buttons == 1)
+    qtbot.waitUntil(lambda: live.info.buttons == 1)
     pad.unplug()
-    until(lambda: app[PlayController].paused)
-    until(lambda: app[PlayController].state.buttons == 0)
-    assert [notice.title for notice in told] == ["Gamepad", "Gamepad lost"]
+    qtbot.waitUntil(lambda: app[PlayController].paused)
+    qtbot.waitUntil(lambda: app[PlayController].state.buttons == 0)
+    assert [notice.title for notice in told] == ["Gamepad", "Gamepad disconnected"]
     assert live.input._joypad.mask == 0
-    assert [banner.title for banner in app.window.banners.banners] == ["Gamepad lost"]
+    assert [banner.title for banner in app.window.banners.banners] == ["Gamepad disconnected"]
     live.input._on_pad_found("another")
     assert [banner.title for banner in app.window.banners.banners] == ["Gamepad"]
 
 
-def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: VirtualPad) -> None:
-    play(app)
+def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(qtbot: QtBot, app: App, pad: VirtualPad) -> None:
+    play(qtbot, app)
     live = app[LiveView]
-    until(lambda: app[Gamepad].name)
+    qtbot.waitUntil(lambda: app[Gamepad].name)
     live.screen_view.clearFocus()
     live.input._on_pad("b", True)
     assert live.input._joypad.mask == 0
@@ -100,14 +99,14 @@ def test_a_gamepad_is_heard_only_while_the_game_has_the_keyboard(app: App, pad: 
     assert live.input._joypad.mask == 0
 
 
-def test_without_the_library_there_is_no_gamepad_and_no_noise(qapp) -> None:
+def test_without_the_library_there_is_no_gamepad_and_no_noise(qtbot: QtBot, qapp) -> None:
     def missing() -> Any:
         raise ImportError("No module named 'sdl2'")
 
     gamepad = Gamepad(missing)
     gamepad.listen()
-    until(lambda: gamepad.why_not)
-    until(lambda: not gamepad._timer.isActive())
+    qtbot.waitUntil(lambda: gamepad.why_not)
+    qtbot.waitUntil(lambda: not gamepad._timer.isActive())
     assert "sdl2" in gamepad.why_not
     assert gamepad.name == ""
 
@@ -138,24 +137,24 @@ def test_rubbish_in_the_settings_is_the_key_that_came(qapp, tmp_path, rubbish: s
     assert GameKeys(settings).act_of_key(Qt.Key.Key_Z) == "a"
 
 
-def test_a_key_is_changed_in_the_settings_and_works_at_once(app: App) -> None:
-    play(app)
+def test_a_key_is_changed_in_the_settings_and_works_at_once(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     app.actions["settings"].trigger()
     table = find(app, "gameKeysTable")
     table.selectRow([act.name for act in PLAY_ACTS].index("a"))
     change = find(app, "changeGameKeyButton")
     change.click()
-    QTest.keyClick(change, Qt.Key.Key_X)
-    assert "already: B" in find(app, "gameKeysTold").text()
+    qtbot.keyClick(change, Qt.Key.Key_X)
+    assert "already used for: B" in find(app, "gameKeysTold").text()
     change.click()
-    QTest.keyClick(change, Qt.Key.Key_J)
+    qtbot.keyClick(change, Qt.Key.Key_J)
     assert table.item(table.currentRow(), 1).text() == "J"
     find(app, "settingsDialog").accept()
-    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_J)
+    qtbot.keyPress(app[LiveView].screen_view, Qt.Key.Key_J)
     assert app[LiveView].input._joypad.mask == 1 << 4
 
 
-def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sound_is_asked_for_remembered_and_told(qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[dict[str, Any]] = []
     service = app[PlayController].player
     send = service.send
@@ -167,7 +166,7 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
             send(kind, **fields)
 
     monkeypatch.setattr(service, "send", note)
-    play(app)
+    play(qtbot, app)
     assert sent == [{"volume": 0.5, "channels": 15}]
     sound = app[SoundController]
     find(app, "volumeSlider").setValue(80)
@@ -188,11 +187,12 @@ def test_sound_is_asked_for_remembered_and_told(app: App, monkeypatch: pytest.Mo
     assert app[Settings].number("sound/volume", 0.0) == 0.8
 
 
-def test_the_speed_slider_reaches_the_player(app: App) -> None:
-    play(app)
+def test_the_speed_slider_reaches_the_player(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     slider = find(app, "speedSlider")
     slider.setValue(0)
-    until(lambda: app[LiveView].strip.real_speed.text() == "0.25x")
+    qtbot.waitUntil(lambda: app[LiveView].strip.real_speed.text() == "0.25x")
+    assert app[LiveView].strip.real_speed.isHidden(), "one figure while the player keeps up"
     slider.setValue(slider.maximum())
     assert app[PlayController].speed == 0.0
     assert find(app, "wantedSpeed").text() == "max"

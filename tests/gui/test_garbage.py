@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.app import Collector
-from tests.gui.conftest import until
+from tests.gui.conftest import QtBot
 
 
 class Closed(QWidget):
@@ -22,7 +22,7 @@ class Closed(QWidget):
         weakref.finalize(self, lambda: told.append(threading.get_ident()))
 
 
-def test_a_thread_that_allocates_does_not_destroy_widgets(qapp: QApplication) -> None:
+def test_a_thread_that_allocates_does_not_destroy_widgets(qtbot: QtBot, qapp: QApplication) -> None:
     owner, told = QObject(), list[int]()
     before = gc.get_threshold()
     gc.enable()
@@ -36,7 +36,7 @@ def test_a_thread_that_allocates_does_not_destroy_widgets(qapp: QApplication) ->
         thread.join()
         assert not told, "no widget was destroyed by that thread"
         kept = [[number] for number in range(1000)]  # enough for a collection to be due
-        until(lambda: len(told) == 30)
+        qtbot.waitUntil(lambda: len(told) == 30)
         assert kept
         assert {*told} == {threading.get_ident()}
     finally:

@@ -26,7 +26,7 @@ from gui.state.config_fields import field_specs
 from gui.state.notices import Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, there, until
+from tests.gui.conftest import QtBot, click, find, set_up, show_dock, there
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
@@ -55,7 +55,7 @@ def test_the_form_draws_every_option_of_a_runner_and_writes_its_order(qapp, runn
     assert runner.configure(draft.spec) == draft.config
     drawn = {spec.name for spec in draft.fields}
     assert drawn >= {option.name for option in dataclasses.fields(runner.config_type)}
-    form = ConfigForm(draft, ["tiny_goal"])
+    form = ConfigForm(draft)
     assert form.editor("seed").objectName() == "field_seed"
     helps = [spec.name for spec in draft.fields if not spec.help]
     assert not helps, "every field says what it is for"
@@ -106,8 +106,9 @@ def choose(app: App, runner_id: str) -> None:
     box.activated.emit(box.currentIndex())
 
 
-def test_a_chosen_guest_says_that_it_is_not_here_and_offers_to_install(app: App) -> None:
+def test_a_chosen_guest_says_that_it_is_not_here_and_offers_to_install(qtbot: QtBot, app: App) -> None:
     app.bridge.service.runners += registered_runners()[1:]
+    set_up(qtbot, app)
     assert not find(app, "missingRunner").isVisible()
     choose(app, "sb3")
     assert find(app, "missingRunner").isVisible()
@@ -134,7 +135,7 @@ def test_a_broken_plug_in_stands_in_the_list_and_cannot_be_chosen(
 
 @pytest.mark.parametrize("ends", ["cancelled", "done", "failed"])
 def test_an_installation_shows_progress_and_can_be_cancelled(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+    qtbot: QtBot, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
 ) -> None:
     last = {"cancelled": "time.sleep(60)", "done": "", "failed": "sys.exit('no network')"}[ends]
     code = f"import sys, time; print('{{\"progress\": 0.5}}', flush=True); {last}"
@@ -148,11 +149,11 @@ def test_an_installation_shows_progress_and_can_be_cancelled(
     runners = app[RunnersController]
     runners.changed.emit()
     click(app, "installRunnerButton")
-    until(lambda: runners.progress == 0.5 or runners.installing is None)
+    qtbot.waitUntil(lambda: runners.progress == 0.5 or runners.installing is None)
     if ends == "cancelled":
         assert find(app, "installProgress").value() == 500
         click(app, "cancelInstallButton")
-    until(lambda: runners.installing is None)
+    qtbot.waitUntil(lambda: runners.installing is None)
     titles = {"cancelled": [], "done": ["DMG Lab is ready"], "failed": ["DMG Lab was not installed"]}
     assert [notice.title for notice in told] == titles[ends]
     assert made.exists() == (ends == "done"), "what it wrote is removed unless it is whole"
@@ -187,7 +188,7 @@ def _episode(answer: str, reward: float) -> str:
     return json.dumps(found)
 
 
-def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> None:
+def test_the_episodes_of_a_language_model_are_read_step_by_step(qtbot: QtBot, app: App) -> None:
     model, tab = app[TelemetryModel], app[EpisodesTab]
     tabs = app[TelemetryDock].tabs
     model.set_focus("r")
@@ -204,7 +205,8 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
         seed=1,
         device="cpu",
     )
-    until(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
+    qtbot.waitUntil(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
     tabs.setCurrentWidget(tab)
     kept = app.bridge.home.run("r").root / "episodes"
     early, late = kept / "val_step_50_epoch_0", kept / "val_step_100_epoch_0"
@@ -213,15 +215,15 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(app: App) -> Non
     (early / "episode_hash0_b.json").write_text(_episode("<answer>3+3</answer>", 1.0))
     for name, rubbish in (("c", "[1]"), ("d", "{"), ("e", '{"trajectories": [{"steps": [7]}]}')):
         (early / f"episode_hash0_{name}.json").write_text(rubbish)
-    until(lambda: tab.table.topLevelItemCount() == 2)
+    qtbot.waitUntil(lambda: tab.table.topLevelItemCount() == 2)
     assert tab.heading.text() == "1 of 2 right"
     row = there(tab.table.topLevelItem(0))
     assert [row.text(place) for place in range(3)] == ["3,3=6", "<answer>3*3</answer>", "✗ 0.10"]
     late.mkdir()
     (late / "episode_hash0_a.json").write_text(_episode("3", 0.0))
-    until(lambda: tab.heading.text() == "0 of 1 right")
+    qtbot.waitUntil(lambda: tab.heading.text() == "0 of 1 right")
     tab.choice.setCurrentIndex(1)
     assert tab.heading.text() == "1 of 2 right"
     (kept / "val_step_150_epoch_0").mkdir()
-    until(lambda: tab.choice.count() == 3)
+    qtbot.waitUntil(lambda: tab.choice.count() == 3)
     assert (tab.choice.currentText(), tab.heading.text()) == ("Step 50, validation", "1 of 2 right")

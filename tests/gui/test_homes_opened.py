@@ -16,7 +16,7 @@ from gui.app import App
 from gui.features.games.model import RomLibrary
 from gui.features.games.view import GamesView
 from gui.features.runners.dock import AgentDock
-from tests.gui.conftest import until
+from tests.gui.conftest import QtBot
 from tests.support.rubbish import FILES, put, rich_home
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.rebuild_index import UNREADABLE
@@ -45,7 +45,9 @@ def test_the_app_opens_whatever_every_file_of_its_home_is(
     assert "task.toml" in tasks.itemData(row, Qt.ItemDataRole.ToolTipRole)
 
 
-def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(make_app: Callable[..., App], tmp_path: Path) -> None:
+def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(
+    qtbot: QtBot, make_app: Callable[..., App], tmp_path: Path
+) -> None:
     home = rich_home(tmp_path / "home")
     roms = home.settings / "roms.json"
     known = json.loads(roms.read_text())
@@ -56,7 +58,7 @@ def test_a_bad_entry_of_the_roms_is_a_card_with_its_reason(make_app: Callable[..
     assert "path" in cards["cd" * 32].problem
     assert len(cards["x" * 9_000].title) < 100
     app[RomLibrary].select("cd" * 32)
-    until(lambda: app[GamesView].note.text() == cards["cd" * 32].problem)
+    qtbot.waitUntil(lambda: app[GamesView].note.text() == cards["cd" * 32].problem)
 
 
 @pytest.mark.parametrize("home", ["loop", "loop/deeper", "~nobody-of-that-name/x"])

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit
 
 from emulator import Cartridge, Emulator
@@ -30,10 +29,11 @@ from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.screen import Screen
 from gui.state.session import Mode, Session
-from tests.gui.conftest import click, find, press, replaced, there, until
+from gui.state.task_pictures import read_task_pictures
+from tests.gui.conftest import QtBot, click, find, press, replaced, there
 from trainer_core.author import goals
 from trainer_core.envs.judge import goal_distance
-from trainer_core.lab.paths import ASSETS
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.roms import RegisteredRom, registered_roms, roms_file, sha256_of_rom
 from trainer_core.wire.buttons import TWO_BUTTONS_ID
 from trainer_core.wire.errors import LabError
@@ -100,33 +100,33 @@ def register_only_where_asked(request: pytest.FixtureRequest, monkeypatch: pytes
         monkeypatch.setattr("gui.features.games.controller.run_job", run)
 
 
-def open_rom(app: App, path: Path) -> None:
+def open_rom(qtbot: QtBot, app: App, path: Path) -> None:
     app[LibraryController].open_rom(path)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
 
 
-def captured(app: App, rom: Path) -> App:
-    open_rom(app, rom)
+def captured(qtbot: QtBot, app: App, rom: Path) -> App:
+    open_rom(qtbot, app, rom)
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app[DraftModel].starts)
-    hold_a(app)
+    qtbot.waitUntil(lambda: app[DraftModel].starts)
+    hold_a(qtbot, app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: app[DraftModel].probe)
+    qtbot.waitUntil(lambda: app[DraftModel].probe)
     return app
 
 
-def hold_a(app: App) -> None:
+def hold_a(qtbot: QtBot, app: App) -> None:
     """The echo player shows another picture then."""
     app[PlayController].hold(16)
-    until(lambda: app[LiveView].info.buttons == 16)
+    qtbot.waitUntil(lambda: app[LiveView].info.buttons == 16)
 
 
 # -- opening ---------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, own_rom: Path) -> None:
-    open_rom(app, own_rom)
+def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(qtbot: QtBot, app: App, own_rom: Path) -> None:
+    open_rom(qtbot, app, own_rom)
     assert app[Session].mode is Mode.HUMAN
     assert there(app[PlayController].request).task == str(own_rom)
     assert "never seen.gb, you play" in app[LiveView].strip.what.text()
@@ -136,23 +136,23 @@ def test_an_opened_rom_is_played_at_once_and_registered_by_its_hash(app: App, ow
     assert catalog.currentData() == session.task, "an agent trains the task, not the ROM"
     session.set_mode(Mode.HUMAN)
     assert catalog.currentText() == "never seen.gb"
-    until(lambda: registered_roms(app.bridge.home))
+    qtbot.waitUntil(lambda: registered_roms(app.bridge.home))
     (rom,) = registered_roms(app.bridge.home).values()
     assert (rom.path, rom.title) == (str(own_rom), "NEVER SEEN")
-    until(lambda: app[RomLibrary].cards[0].title == "NEVER SEEN")
+    qtbot.waitUntil(lambda: app[RomLibrary].cards[0].title == "NEVER SEEN")
     assert not list(app.bridge.home.root.rglob("*.gb")), "a ROM is never copied"
 
 
-def test_choosing_a_task_again_leaves_the_rom(app: App, own_rom: Path) -> None:
-    open_rom(app, own_rom)
+def test_choosing_a_task_again_leaves_the_rom(qtbot: QtBot, app: App, own_rom: Path) -> None:
+    open_rom(qtbot, app, own_rom)
     app[Session].set_task("pocket_quest/leave_bedroom")
     app[Session].set_task("tiny_goal")
     assert not app[Session].rom
-    until(lambda: there(app[PlayController].request).task == "tiny_goal")
+    qtbot.waitUntil(lambda: there(app[PlayController].request).task == "tiny_goal")
     assert find(app, names.TASK_CATALOG).currentData() == "tiny_goal"
 
 
-def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
+def test_a_dropped_rom_is_opened(qtbot: QtBot, app: App, own_rom: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(own_rom))])
     enter = QDragEnterEvent(
@@ -164,7 +164,7 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
         QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )
     QApplication.sendEvent(app.window, drop)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
     assert app[Session].rom == str(own_rom)
 
 
@@ -173,14 +173,14 @@ def test_a_dropped_rom_is_opened(app: App, own_rom: Path) -> None:
     [
         ("none.gb", "no such file"),
         ("folder.gb", "a folder"),
-        ("text.txt", "no .gb file"),
-        ("noise.gb", "no Game Boy ROM"),
+        ("text.txt", "not a .gb file"),
+        ("noise.gb", "not a Game Boy ROM"),
     ],
 )
 def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.gb").mkdir()
     (tmp_path / "noise.gb").write_bytes(bytes(range(256)) * 160)
-    (tmp_path / "text.txt").write_text("no game")
+    (tmp_path / "text.txt").write_text("pictures only")
     asked: list[str] = []
     app[LibraryController].file_wanted.disconnect()
     app[LibraryController].file_wanted.connect(lambda title, then: asked.append(title))
@@ -189,7 +189,7 @@ def test_what_is_no_rom_is_one_line_with_a_way_out(app: App, tmp_path: Path, nam
     assert said in banner.accessibleName()
     assert name in banner.accessibleName()
     press(banner)
-    assert asked == ["Open ROM"]
+    assert asked == ["Open a ROM"]
     assert not app[PlayController].is_active
 
 
@@ -203,50 +203,54 @@ def register(app: App, path: Path, title: str) -> str:
     return sha256
 
 
-def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(app: App, own_rom: Path, tmp_path: Path) -> None:
+def test_a_rom_that_moved_is_named_and_found_again_by_its_hash(
+    qtbot: QtBot, app: App, own_rom: Path, tmp_path: Path
+) -> None:
     sha256 = register(app, own_rom, "MINE")
     asked: list[Callable[[Path], None]] = []
     app[LibraryController].file_wanted.disconnect()
     app[LibraryController].file_wanted.connect(lambda title, then: asked.append(then))
     own_rom.rename(tmp_path / "moved.gb")
     app[RomLibrary].reload()
-    assert "is not there" in there(app[RomLibrary].card(sha256)).problem
+    assert "does not exist" in there(app[RomLibrary].card(sha256)).problem
     app[LibraryController].play(sha256)
-    until(lambda: app.window.banners.banners)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     assert "MINE" in app.window.banners.banners[0].accessibleName()
     press(app.window.banners.banners[0])
     other = tmp_path / "other.gb"
     other.write_bytes(b"x" * 32768)
     asked[0](other)
     banners = app.window.banners
-    until(lambda: any("is not MINE" in made.accessibleName() for made in banners.banners))
+    qtbot.waitUntil(lambda: any("is not MINE" in made.accessibleName() for made in banners.banners))
     assert not app[PlayController].is_active
     asked[0](tmp_path / "moved.gb")
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
     assert app[Session].rom == str(tmp_path / "moved.gb")
 
 
-def test_a_rom_that_was_changed_is_not_played_under_its_old_name(app: App, own_rom: Path) -> None:
+def test_a_rom_that_was_changed_is_not_played_under_its_old_name(qtbot: QtBot, app: App, own_rom: Path) -> None:
     sha256 = register(app, own_rom, "MINE")
     own_rom.write_bytes(b"another" * 8000)
     app[LibraryController].play(sha256)
-    until(lambda: app.window.banners.banners)
-    assert "is another file now" in app.window.banners.banners[0].accessibleName()
+    qtbot.waitUntil(lambda: app.window.banners.banners)
+    assert "is a different file now" in app.window.banners.banners[0].accessibleName()
     assert not app[PlayController].is_active
 
 
-def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(app: App, own_rom: Path) -> None:
+def test_a_rom_that_cannot_be_played_leaves_the_name_of_the_one_that_plays_on(
+    qtbot: QtBot, app: App, own_rom: Path
+) -> None:
     app[LibraryController].open_rom(own_rom)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
     bad = own_rom.with_name("bad.gb")
     bad.write_bytes(own_rom.read_bytes())  # it looks like one; the player knows better
     app[LibraryController].open_rom(bad)
-    until(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
+    qtbot.waitUntil(lambda: any("7 bytes" in made.accessibleName() for made in app.window.banners.banners))
     assert app[Session].rom == there(app[PlayController].request).task == str(own_rom)
 
 
 def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
-    app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead: list[dict[str, bool]] = []
 
@@ -256,7 +260,7 @@ def test_the_games_tab_lists_our_games_and_own_ones_with_their_facts(
     monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
     sha256 = register(app, own_rom, "MINE")
     app.window.center.setCurrentWidget(app[GamesView])
-    until(lambda: ahead == [{"for_person": True}])  # it loads while one chooses
+    qtbot.waitUntil(lambda: ahead == [{"for_person": True}])  # it loads while one chooses
     listed = find(app, names.GAME_LIST)
     titles = [listed.item(row).text() for row in range(listed.count())]
     assert {"MINE", "Pocket Quest"} <= set(titles)
@@ -292,8 +296,10 @@ def test_observe_rounds_as_the_emulator_does() -> None:
         np.testing.assert_array_equal(observe(emulator.screens.numpy()[0]), seen)
 
 
-def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
+    qtbot: QtBot, app: App, own_rom: Path, tools: Tools
+) -> None:
+    captured(qtbot, app, own_rom)
     model = app[DraftModel]
     assert app[PlayController].paused, "the game waits while the goal is looked at"
     assert tools.verbs() == ["play", "probe"]
@@ -302,7 +308,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert app[StartAhead].is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
     click(app, names.MAKE_TASK_BUTTON)
-    until(lambda: model.audit)
+    qtbot.waitUntil(lambda: model.audit)
     new = tools.asked[-2]
     assert new[:1] == ["new"]
     assert new[new.index("--id") + 1] == "mine/first_door"
@@ -318,10 +324,10 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert not kept.exists(), "the task is made: nobody needs it"
     shown = app[TaskDock].audit.text()
     assert "random play succeeds in 3%" in shown
-    assert "UP alone in 2%" in shown
+    assert "UP alone reaches it in 2%" in shown
     assert "takes 21 steps" in shown
     titles = [banner.accessibleName() for banner in app.window.banners.banners]
-    assert "Task made: mine/first_door" in titles
+    assert "Task created: mine/first_door" in titles
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
     assert app[Session].mode is Mode.AGENT
@@ -329,132 +335,136 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(app: App, own_rom: P
     assert app[TrainingController].draft.config.gamma == 0.98
 
 
-def test_the_distance_follows_the_game_and_the_region(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_the_distance_follows_the_game_and_the_region(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    captured(qtbot, app, own_rom)
     model, shown = app[DraftModel], app[TaskDock].distance
-    until(lambda: shown.text() == "distance now 0.0000  goal")
+    qtbot.waitUntil(lambda: shown.text() == "distance now 0.0000  goal")
     app[PlayController].toggle_pause()
-    until(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
+    qtbot.waitUntil(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
     painter = find(app, names.GOAL_MASK)
-    QTest.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
-    QTest.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(59, 44))
+    qtbot.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
+    qtbot.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(59, 44))
     assert model.mask.sum() == 10 * 5
     assert model.mask[10:15, 10:20].all()
     assert model.probe is None, "another region is another goal"
-    until(lambda: model.probe)
+    qtbot.waitUntil(lambda: model.probe)
     probe = tools.asked[-1]
     with np.load(probe[probe.index("--goal") + 1]) as data:
         np.testing.assert_array_equal(data["mask"], model.mask)
         np.testing.assert_array_equal(data["templates"][0], there(model.goal).template)
     painter.setFocus()
-    QTest.keyClick(painter, Qt.Key.Key_Right)
-    QTest.keyClick(painter, Qt.Key.Key_Space)
+    qtbot.keyClick(painter, Qt.Key.Key_Right)
+    qtbot.keyClick(painter, Qt.Key.Key_Space)
     assert model.mask.sum() == 10 * 5 + 16
     assert model.mask[0:4, 4:8].all()
     click(app, "clearMaskButton")
     assert model.mask.all()
 
 
-def test_start_states_can_be_several_and_taken_away(app: App, own_rom: Path, tools: Tools) -> None:
-    open_rom(app, own_rom)
+def test_start_states_can_be_several_and_taken_away(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    open_rom(qtbot, app, own_rom)
     model = app[DraftModel]
     for count in (1, 2, 3):
         click(app, names.SAVE_STATE_BUTTON)
-        until(lambda count=count: len(model.starts) == count)
+        qtbot.waitUntil(lambda count=count: len(model.starts) == count)
     assert not app[PlayController].paused, "the game goes on after a start state"
     starts = find(app, names.START_LIST)
     assert starts.count() == 3
     starts.setCurrentRow(1)
     gone = model.starts[1].path
-    QTest.keyClick(starts, Qt.Key.Key_Delete)
+    qtbot.keyClick(starts, Qt.Key.Key_Delete)
     assert len(model.starts) == starts.count() == 2
-    hold_a(app)
+    hold_a(qtbot, app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: model.probe)
+    qtbot.waitUntil(lambda: model.probe)
     probe = tools.asked[-1]
     assert str(gone) not in probe
     assert all(str(start.path) in probe for start in model.starts)
 
 
 def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
-    app: App, own_rom: Path, tools: Tools
+    qtbot: QtBot, app: App, own_rom: Path, tools: Tools
 ) -> None:
-    open_rom(app, own_rom)
+    open_rom(qtbot, app, own_rom)
     model, dock, playing = app[DraftModel], app[TaskDock], app[PlayController]
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: dock.distance.text() == "looks as where it begins")
+    qtbot.waitUntil(lambda: dock.distance.text() == "looks like a start state")
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: model.error)
+    qtbot.waitUntil(lambda: model.error)
     assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")
-    until(lambda: not playing.paused)
+    qtbot.waitUntil(lambda: not playing.paused)
     assert all("--goal" not in asked for asked in tools.asked), "no minute is spent on it"
-    hold_a(app)
+    hold_a(qtbot, app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: model.probe)
+    qtbot.waitUntil(lambda: model.probe)
     assert playing.paused
     assert not model.error
 
 
 def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
-    app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, own_rom: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run(argv: list[str], **_: object) -> dict[str, Any]:
         raise LabError("1 different start pictures were found ... (--walk)")
 
     monkeypatch.setattr("gui.features.tasks.controller.run_job", run)
     app.window.resize(1024, 600)
-    open_rom(app, own_rom)
+    open_rom(qtbot, app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app[DraftModel].starts)
-    hold_a(app)
+    qtbot.waitUntil(lambda: app[DraftModel].starts)
+    hold_a(qtbot, app)
     click(app, names.CAPTURE_GOAL_BUTTON)
-    until(lambda: app[DraftModel].error)
+    qtbot.waitUntil(lambda: app[DraftModel].error)
     audit = app[TaskDock].audit
-    until(lambda: audit.visibleRegion().boundingRect() == audit.rect())
+    qtbot.waitUntil(lambda: audit.visibleRegion().boundingRect() == audit.rect())
     assert app[TaskDock].audit.text().startswith("Too few different pictures"), "no option"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 
 
-def test_another_game_begins_another_draft(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_another_game_begins_another_draft(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    captured(qtbot, app, own_rom)
     app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
+    qtbot.waitUntil(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: app[DraftModel].rom.endswith("mirror_moths.gb"))
-    until(lambda: app[DraftModel].starts)
+    qtbot.waitUntil(lambda: app[DraftModel].rom.endswith("mirror_moths.gb"))
+    qtbot.waitUntil(lambda: app[DraftModel].starts)
     assert app[DraftModel].goal is None
 
 
-def test_a_name_is_kept_with_its_draft_and_goes_with_it(app: App, own_rom: Path, tools: Tools) -> None:
+def test_a_name_is_kept_with_its_draft_and_goes_with_it(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
     box = find(app, names.TASK_NAME, QLineEdit)
     model = app[DraftModel]
-    open_rom(app, own_rom)
-    QTest.keyClicks(box, "first ledge")
-    captured(app, own_rom)
+    open_rom(qtbot, app, own_rom)
+    qtbot.keyClicks(box, "first ledge")
+    captured(qtbot, app, own_rom)
     assert (box.text(), model.name) == ("first ledge", "first ledge"), "typed before the start"
     click(app, names.MAKE_TASK_BUTTON)
-    until(lambda: model.audit)
+    qtbot.waitUntil(lambda: model.audit)
     assert model.made == "mine/first_ledge"
-    open_rom(app, own_rom)
+    open_rom(qtbot, app, own_rom)
     click(app, names.SAVE_STATE_BUTTON)
-    until(lambda: model.starts and not model.made)
+    qtbot.waitUntil(lambda: model.starts and not model.made)
     assert box.text() == model.name == "", "another task has no name yet"
-    QTest.keyClicks(box, "second")
+    qtbot.keyClicks(box, "second")
     app[LibraryController].open_rom(ASSETS / "games/mirror_moths/mirror_moths.gb")
-    until(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
-    until(lambda: model.is_empty)
+    qtbot.waitUntil(lambda: there(app[PlayController].request).task.endswith("moths.gb"))
+    qtbot.waitUntil(lambda: model.is_empty)
     assert box.text() == ""
     assert not app[TaskDock].audit.text(), "nothing is left of the other game's task"
+    qtbot.keyClicks(box, "third")  # nothing is captured yet
+    open_rom(qtbot, app, own_rom)
+    qtbot.waitUntil(lambda: there(app[PlayController].request).task == str(own_rom))
+    qtbot.waitUntil(lambda: box.text() == "")
 
 
-def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_what_is_measured_moves_nothing_under_the_mouse(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    captured(qtbot, app, own_rom)
     box, model, dock = find(app, names.TASK_NAME), app[DraftModel], app[TaskDock]
-    QTest.qWait(0)
+    qtbot.wait(1)
     place = box.mapTo(dock, QPoint(0, 0))
     seen = [place]
     for facts in (
-        {"working": "Playing a minute at random", "probe": None},
+        {"working": "Measuring random play for a minute", "probe": None},
         {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
         {"goal": replaced(model.goal, way=own_rom, way_frames=4321)},
         {"goal": replaced(model.goal, later=3 - there(model.goal).template[None])},
@@ -468,32 +478,32 @@ def test_what_is_measured_moves_nothing_under_the_mouse(app: App, own_rom: Path,
     assert {*seen, box.mapTo(dock, QPoint(0, 0))} == {place}
 
 
-def game_with_keys(app: App, rom: Path) -> Screen:
+def game_with_keys(qtbot: QtBot, app: App, rom: Path) -> Screen:
     """Open a ROM and give its screen the keyboard."""
-    open_rom(app, rom)
+    open_rom(qtbot, app, rom)
     app.window.activateWindow()
     screen = app[LiveView].screen_view
     screen.setFocus()
-    until(lambda: QApplication.focusWidget() is screen)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is screen)
     return screen
 
 
-def test_a_click_beside_a_box_takes_the_keys_from_the_game(app: App, own_rom: Path, tools: Tools) -> None:
-    screen = game_with_keys(app, own_rom)
-    QTest.mouseClick(app[TaskDock].finding, Qt.MouseButton.LeftButton)
+def test_a_click_beside_a_box_takes_the_keys_from_the_game(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    screen = game_with_keys(qtbot, app, own_rom)
+    qtbot.mouseClick(app[TaskDock].finding, Qt.MouseButton.LeftButton)
     assert QApplication.focusWidget() is not screen
     paused = app[PlayController].paused
     for key in "a name":
-        QTest.keyClicks(there(QApplication.focusWidget()), key)
+        qtbot.keyClicks(there(QApplication.focusWidget()), key)
     assert app[PlayController].paused == paused, "Space went nowhere"
 
 
-def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_the_buttons_of_a_task_are_chosen_in_the_dock(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    captured(qtbot, app, own_rom)
     box, model = find(app, "taskButtons"), app[DraftModel]
     assert box.currentData() == "", "the tool finds out what the way needs"
     box.setCurrentIndex(box.findData(TWO_BUTTONS_ID))
-    assert box.currentText() == "combinations"
+    assert box.currentText() == "with combinations"
     tools.answers["new"] = {
         "ok": True,
         "starts": "1: one start only, validation repeats it; --around makes more",
@@ -503,11 +513,11 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
         "task with --codec buttons21.v1, which has them",
     }
     click(app, names.MAKE_TASK_BUTTON)
-    until(lambda: model.audit)
+    qtbot.waitUntil(lambda: model.audit)
     new = next(asked for asked in tools.asked if asked[0] == "new")
     assert new[new.index("--codec") + 1] == TWO_BUTTONS_ID
     said = app[TaskDock].audit.text()
-    assert "it holds two buttons or SELECT" in said
+    assert "you held two buttons at once or SELECT" in said
     assert not any(word in said for word in ("--", ".npz", "buttons7")), "no shell in the app"
     model.tell(choices={"way": "kept", "buttons": f"{TWO_BUTTONS_ID}: the way holds"}, made="x")
     model.buttons = ""
@@ -515,8 +525,8 @@ def test_the_buttons_of_a_task_are_chosen_in_the_dock(app: App, own_rom: Path, t
     assert "may press two buttons at once, as you did" in app[TaskDock].audit.text()
 
 
-def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Tools) -> None:
-    captured(app, own_rom)
+def test_a_goal_that_moves_by_itself_is_said(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    captured(qtbot, app, own_rom)
     model, finding = app[DraftModel], app[TaskDock].finding
     assert not model.is_restless
     later = np.repeat(there(model.goal).template[None], 2, axis=0)
@@ -526,42 +536,59 @@ def test_a_goal_that_moves_by_itself_is_said(app: App, own_rom: Path, tools: Too
     assert finding.property("role") == "warn"
     app[TaskDock].painter.painted.emit(40, 40, 20, 20, True)
     assert not model.is_restless
-    until(lambda: model.probe)
-    assert finding.text().startswith("tau"), "the region that was painted stays"
+    qtbot.waitUntil(lambda: model.probe)
+    assert finding.text().startswith("Threshold"), "the region that was painted stays"
 
 
 # -- the keyboard ----------------------------------------------------------------------------
 
 
-def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(app: App, own_rom: Path, tools: Tools) -> None:
-    screen = game_with_keys(app, own_rom)
-    QTest.keyClick(screen, Qt.Key.Key_F7)
-    until(lambda: app[DraftModel].starts)
+def test_the_apps_shortcuts_work_while_the_game_has_the_keyboard(
+    qtbot: QtBot, app: App, own_rom: Path, tools: Tools
+) -> None:
+    screen = game_with_keys(qtbot, app, own_rom)
+    qtbot.keyClick(screen, Qt.Key.Key_F7)
+    qtbot.waitUntil(lambda: app[DraftModel].starts)
     # Shift is held for turbo, and changes no other key.
-    QTest.keyClick(screen, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
-    until(lambda: len(app[DraftModel].starts) == 2)
-    QTest.keyClick(screen, Qt.Key.Key_F8)
-    until(lambda: app[DraftModel].goal)
-    QTest.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
-    until(lambda: app[DraftModel].made)
+    qtbot.keyClick(screen, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: len(app[DraftModel].starts) == 2)
+    qtbot.keyClick(screen, Qt.Key.Key_F8)
+    qtbot.waitUntil(lambda: app[DraftModel].goal)
+    qtbot.keyClick(screen, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: app[DraftModel].made)
 
 
-def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(app: App, own_rom: Path) -> None:
-    open_rom(app, own_rom)
+def test_a_held_key_rewinds_and_leaving_the_screen_lets_go(qtbot: QtBot, app: App, own_rom: Path) -> None:
+    open_rom(qtbot, app, own_rom)
     live = app[LiveView]
-    until(lambda: live.info.frame > 40)
-    QTest.keyPress(live.screen_view, Qt.Key.Key_R)
-    until(lambda: live.info.frame < 30)
+    qtbot.waitUntil(lambda: live.info.frame > 40)
+    qtbot.keyPress(live.screen_view, Qt.Key.Key_R)
+    qtbot.waitUntil(lambda: live.info.frame < 30)
     live.screen_view.focus_lost.emit()
     assert not app[PlayController].state.rewinding
-    until(lambda: live.info.frame > 45)
+    qtbot.waitUntil(lambda: live.info.frame > 45)
 
 
-def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(app: App, own_rom: Path, tools: Tools) -> None:
+def test_the_steps_of_a_task_are_in_sight_in_a_window_of_1280_by_800(
+    qtbot: QtBot, app: App, own_rom: Path, tools: Tools
+) -> None:
     app.window.resize(1280, 800)
-    captured(app, own_rom)
+    captured(qtbot, app, own_rom)
     app[TaskDock].painter.painted.emit(0, 0, 40, 40, True)
-    until(lambda: app[DraftModel].probe)
-    QApplication.processEvents()
+    qtbot.waitUntil(lambda: app[DraftModel].probe)
     made = find(app, names.MAKE_TASK_BUTTON)
-    assert made.visibleRegion().boundingRect() == made.rect()
+    qtbot.waitUntil(lambda: made.visibleRegion().boundingRect() == made.rect())
+
+
+def test_the_pictures_of_a_task_are_whole_screens_where_its_folder_has_them(tmp_path: Path) -> None:
+    home, mine = HomePaths(tmp_path), tmp_path / "tasks" / "mine" / "door"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", mine)
+    text = (mine / "task.toml").read_text()
+    (mine / "task.toml").write_text(text.replace("pocket_quest/leave_bedroom", "mine/door"))
+    whole = read_task_pictures("mine/door", home)
+    (mine / "goal.png").unlink()
+    seen = read_task_pictures("mine/door", home)
+    assert whole is not None
+    assert seen is not None
+    assert (whole.start.shape, whole.goal.shape) == ((144, 160), (144, 160))
+    assert (set(np.unique(whole.start)), seen.start.shape) == ({0, 1, 2, 3}, (72, 80))

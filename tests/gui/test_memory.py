@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtTest import QTest
 
 from gui.app import App
 from gui.features.curves.dock import TelemetryDock
@@ -18,8 +17,8 @@ from gui.features.memory.controller import EQUAL, MemoryController, MemorySearch
 from gui.features.memory.dock import MemoryDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
-from gui.features.train.wall import WallOrder
-from tests.gui.conftest import click, find, until
+from gui.features.train.wall_order import WallOrder
+from tests.gui.conftest import QtBot, click, find
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.runners.catalog import registered_runners
@@ -27,7 +26,6 @@ from trainer_core.wire.frames import BASE
 
 ROM = ASSETS / "games/pocket_quest/pocket_quest.gb"
 TASK = "pocket_quest/leave_bedroom"
-REAL_S = 60.0
 
 
 def memory_with(**at: int) -> np.ndarray:
@@ -43,7 +41,7 @@ def test_a_search_narrows_an_unknown_value() -> None:
     first = memory_with(xC100=5, xC200=5, xD000=5, x8000=5)
     assert search.narrow(first, "the same") == 0x2000 + 0x2000 + 0x7F, "it only remembers"
     second = memory_with(xC100=6, xC200=4, xD000=5, x8000=6)
-    assert search.narrow(second, "another") == 2
+    assert search.narrow(second, "changed") == 2
     assert search.found(9) == [0xC100, 0xC200], "video memory is none"
     third = memory_with(xC100=9, xC200=9)
     assert search.narrow(third, "more") == 2
@@ -56,7 +54,7 @@ def test_a_search_narrows_an_unknown_value() -> None:
     assert [parse_number(text) for text in ("12", "$0c", "0x0C", "012")] == [12] * 4
     with pytest.raises(ValueError, match="300 is not between 0 and 255"):
         parse_number("300", 0xFF)
-    with pytest.raises(ValueError, match="twelve is no number"):
+    with pytest.raises(ValueError, match="twelve is not a number"):
         parse_number("twelve")
 
 
@@ -106,26 +104,26 @@ def test_maps_and_sprites_are_those_of_the_picture() -> None:
         assert picture[at] == in_front[at], "what is not background is a sprite"
 
 
-def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> None:
+def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(qtbot: QtBot, app: App) -> None:
     playing, memory = app[PlayController], app[MemoryController]
     playing.player.runners = registered_runners()
     app[LibraryController].open_rom(ROM)
-    until(lambda: playing.is_rom and not playing.busy, REAL_S)
+    qtbot.waitUntil(lambda: playing.is_rom and not playing.busy)
     assert memory.memory is None
     screen, dock = app[LiveView].screen_view, app[MemoryDock]
     app.window.activateWindow()
     screen.setFocus()
-    QTest.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
-    until(lambda: memory.memory is not None and not dock.visibleRegion().isEmpty(), REAL_S)
+    qtbot.keyClick(screen, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)  # Shift is turbo, too
+    qtbot.waitUntil(lambda: memory.memory is not None and not dock.visibleRegion().isEmpty())
     playing.toggle_pause()
     seen = memory.frame
-    until(lambda: playing.player.directory and memory.frame >= seen, REAL_S)
+    qtbot.waitUntil(lambda: playing.player.directory and memory.frame >= seen)
     click(app, "memorySearchButton")
     click(app, "memorySearchButton")
     told = find(app, "memoryTold")
-    assert "addresses are left" in told.text()
-    QTest.keyClicks(find(app, "memoryAddress"), "0x9000\r")
-    QTest.keyClicks(find(app, "memoryAddress"), "99\r")
+    assert "addresses remain" in told.text()
+    qtbot.keyClicks(find(app, "memoryAddress"), "0x9000\r")
+    qtbot.keyClicks(find(app, "memoryAddress"), "99\r")
     memory.changed.emit()
     assert told.text() == "99 is not between $8000 and $FFFF", "the next look leaves it there"
     assert not find(app, "memoryRemoveButton").isEnabled()
@@ -137,15 +135,16 @@ def test_the_dock_follows_a_real_game_and_only_while_it_is_seen(app: App) -> Non
     assert memory.watches.shown == [Watch(0x9000, "u8", "first tile")]
     for page in range(3):
         dock.pages.setCurrentIndex(page)
-    until(lambda: dock.video_page.view.has_picture)
+    qtbot.waitUntil(lambda: dock.video_page.view.has_picture)
     dock.video_page.view.pixel_clicked.emit(9, 8)
     memory.changed.emit()
     assert dock.video_page.told.text() == "Tile 17, at 8110", "the next look leaves it there"
     # Behind another dock it asks for nothing, and its key brings it to the front again.
+    app[TelemetryDock].show()
     app[TelemetryDock].raise_()
-    until(lambda: not memory._is_watched)
+    qtbot.waitUntil(lambda: not memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
-    until(lambda: memory._is_watched)
+    qtbot.waitUntil(lambda: memory._is_watched)
     app.actions["dock.memoryDock"].trigger()
     assert dock.isHidden()
 
@@ -162,6 +161,19 @@ def test_a_wide_number_never_begins_at_the_last_byte_of_a_region() -> None:
     assert search.narrow(memory_with(xDFFE=0x34, xDFFF=0x12), EQUAL, 0x1234) == 1
     search.set_wide(False)
     assert search.narrow(last, EQUAL, 0x34) == 3, "a byte may stand there"
+
+
+def test_a_blank_screen_keeps_its_last_picture_for_a_second(monkeypatch) -> None:
+    order, now = WallOrder(), [10.0]
+    monkeypatch.setattr("gui.features.train.wall_order.time.monotonic", lambda: now[0])
+    drawn = np.arange(40, dtype=np.uint8).reshape(2, 4, 5)
+    order.pictures(drawn)
+    blank = drawn.copy()
+    blank[1] = 3
+    now[0] += 0.9
+    assert (order.pictures(blank) == drawn).all()
+    now[0] += 0.2
+    assert (order.pictures(blank) == blank).all()
 
 
 def test_a_frozen_picture_of_another_shape_is_not_put_into_the_wall() -> None:

@@ -17,10 +17,11 @@ from gui.app import App
 from gui.features.curves.dock import TelemetryDock
 from gui.features.log.dock import LogDock
 from gui.features.roll.piano_roll import PianoRoll
+from gui.kit import object_names as names
 from gui.kit.painting import PLACEHOLDER, guarded, guarded_item
-from gui.kit.plot_canvas import PlotCanvas
+from gui.kit.plot_overlay import Overlay
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, foreign_record, until
+from tests.gui.conftest import QtBot, find, foreign_record, show_dock
 
 SOURCES = sorted(Path(gui.__file__).parent.rglob("*.py"))
 
@@ -134,18 +135,21 @@ def test_an_item_that_fails_leaves_its_neighbours_alone(
     assert not qt_warnings
 
 
-def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: PlotCanvas, painter: QPainter) -> None:
+def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Overlay, *place: object) -> None:
         raise ZeroDivisionError("no room")
 
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: app.bridge.tell_unexpected(error))
-    monkeypatch.setattr(PlotCanvas, "_paint_marks", fail)
+    monkeypatch.setattr(Overlay, "_paint_marks", fail)
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):
         telemetry.take("r", foreign_record(seq, score=float(seq)))
     log = find(app, "logView")
-    until(lambda: "ZeroDivisionError: no room" in log.toPlainText())
+    qtbot.waitUntil(lambda: "ZeroDivisionError: no room" in log.toPlainText())
     for _ in range(5):
         app.window.grab()
     app[LogDock].flush()
@@ -156,13 +160,14 @@ def test_a_plot_that_cannot_be_drawn_leaves_the_app_alive(app: App, monkeypatch:
 
 
 def test_a_plot_that_cannot_be_computed_leaves_the_others_their_turn(
-    app: App, told: list[BaseException], monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, told: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
     telemetry = app[TelemetryModel]
     telemetry.set_focus("r")
     for seq in (1, 2, 3):
         telemetry.take("r", foreign_record(seq, bad=1.0, score=float(seq)))
-    until(lambda: {"bad", "score"} <= app[TelemetryDock].board.cards.keys())
+    qtbot.waitUntil(lambda: {"bad", "score"} <= app[TelemetryDock].board.cards.keys())
     cards = app[TelemetryDock].board.cards
 
     def fail(*_: object) -> bool:
@@ -171,7 +176,7 @@ def test_a_plot_that_cannot_be_computed_leaves_the_others_their_turn(
     monkeypatch.setattr(cards["bad"], "redraw", fail)
     telemetry.take("r", foreign_record(4, bad=1.0, score=4.0))
     before = cards["score"].redraws
-    until(lambda: told and cards["score"].redraws > before)
+    qtbot.waitUntil(lambda: told and cards["score"].redraws > before)
     for _ in range(20):
         app[TelemetryDock].board.tick()
     assert len(told) == 1

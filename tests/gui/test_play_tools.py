@@ -10,28 +10,27 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from gui.app import App
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
+from gui.features.play.side import PolicyBars
 from gui.features.play.slots import SlotButton, SlotsController
-from gui.features.play.strip import PolicyBars
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.export_sheet import ExportSheet
 from gui.features.replay.lane import ACTION, ActionLane
 from gui.features.replay.view import ReplayView
 from gui.kit import object_names as names
 from gui.kit.screen import Palette
-from tests.gui.conftest import click, find, there, until
+from tests.gui.conftest import QtBot, click, find, there
 from tests.gui.echo_player import Recorded, picture
 from trainer_core.wire import commands, records
 
 
-def play(app: App) -> None:
+def play(qtbot: QtBot, app: App) -> None:
     click(app, names.MODE_HUMAN)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
 
 
 def frame(app: App) -> int:
@@ -61,34 +60,34 @@ def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:
     ]
 
 
-def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(app: App) -> None:
-    play(app)
+def test_a_slot_keeps_a_state_with_its_picture_and_a_load_is_taken_back(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     slots = app[SlotsController]
     assert not app.actions["loadSlot"].isEnabled()
     assert "Slot 1 is empty" in app.actions["loadSlot"].toolTip()
     app.actions["saveSlot"].trigger()
-    until(lambda: slots.path(1).with_suffix(".png").is_file())
+    qtbot.waitUntil(lambda: slots.path(1).with_suffix(".png").is_file())
     assert QImage(str(slots.path(1).with_suffix(".png"))).width() == 160
     saved = int(slots.path(1).read_text().split()[1])
-    until(lambda: app.actions["loadSlot"].isEnabled())
-    until(lambda: frame(app) > saved + 60)
+    qtbot.waitUntil(lambda: app.actions["loadSlot"].isEnabled())
+    qtbot.waitUntil(lambda: frame(app) > saved + 60)
     assert not app.actions["undoLoad"].isEnabled()
     app.actions["loadSlot"].trigger()
-    until(lambda: slots.can_undo and frame(app) < saved + 50)
+    qtbot.waitUntil(lambda: slots.can_undo and frame(app) < saved + 50)
     # At the game Shift is turbo as well, and Shift+F9 still no second F9.
     screen = app[LiveView].screen_view
     app.window.activateWindow()
     screen.setFocus()
-    QTest.keyPress(screen, Qt.Key.Key_Shift)
-    QTest.keyClick(screen, Qt.Key.Key_F9, Qt.KeyboardModifier.ShiftModifier)
-    QTest.keyRelease(screen, Qt.Key.Key_Shift)
-    until(lambda: frame(app) > saved + 60)
+    qtbot.keyPress(screen, Qt.Key.Key_Shift)
+    qtbot.keyClick(screen, Qt.Key.Key_F9, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyRelease(screen, Qt.Key.Key_Shift)
+    qtbot.waitUntil(lambda: frame(app) > saved + 60)
 
 
-def test_the_menu_of_slots_offers_those_that_hold_a_state(app: App) -> None:
-    play(app)
+def test_the_menu_of_slots_offers_those_that_hold_a_state(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     app[SlotsController].save(3)
-    until(lambda: app[SlotsController].path(3).with_suffix(".png").is_file())
+    qtbot.waitUntil(lambda: app[SlotsController].path(3).with_suffix(".png").is_file())
     made = find(app, "slotButton", SlotButton)
     made.menu().aboutToShow.emit()
     texts = [action.text() for action in made.menu().actions()]
@@ -97,15 +96,15 @@ def test_the_menu_of_slots_offers_those_that_hold_a_state(app: App) -> None:
     assert app.actions["saveSlot"].text() == "Save state, slot 3"
 
 
-def test_a_slot_of_another_game_is_refused_and_the_game_goes_on(app: App) -> None:
-    play(app)
+def test_a_slot_of_another_game_is_refused_and_the_game_goes_on(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     slots = app[SlotsController]
     slots.path(1).parent.mkdir(parents=True)
     slots.path(1).write_text("something else")
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
     slots.load(1)
-    until(lambda: problems)
+    qtbot.waitUntil(lambda: problems)
     assert "no state of this game" in problems[0]
     assert app[PlayController].is_active
     assert not slots.can_undo
@@ -126,8 +125,10 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
     assert not bars.grab().isNull()
 
 
-def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    play(app)
+def test_a_recording_is_begun_with_the_end_that_was_chosen(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(qtbot, app)
     asked: list[dict[str, Any]] = []
     playing = app[PlayController]
     request = playing.player.request
@@ -141,7 +142,7 @@ def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch
     app.actions["recordEpisode"].trigger()
     assert app.actions["recordEpisode"].isChecked()
     click(app, names.RECORD_BUTTON)
-    until(lambda: playing.recording)
+    qtbot.waitUntil(lambda: playing.recording)
     assert asked == [{"on": True, "until": "episode"}]
     assert app[LiveView].strip.clock.text() == "0:00.0"
     playing._on_event(play_event(recording_frames=300))
@@ -149,8 +150,8 @@ def test_a_recording_is_begun_with_the_end_that_was_chosen(app: App, monkeypatch
     assert app[LiveView].strip.clock.text() == "0:05.0"
 
 
-def test_a_game_that_crashed_says_so_over_its_picture(app: App) -> None:
-    play(app)
+def test_a_game_that_crashed_says_so_over_its_picture(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     playing, screen = app[PlayController], app[LiveView].screen_view
     playing._on_event(play_event(hung="undefined opcode at $0150"))
     assert screen.hint == "The game has crashed: undefined opcode at $0150. R rewinds"
@@ -165,7 +166,7 @@ def play_event(**fields: Any) -> records.PlayEvent:
     )  # fmt: skip
 
 
-def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> None:
+def test_the_export_sheet_asks_for_what_was_chosen(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     exported: list[tuple[Path, list[str]]] = []
     sheet = ExportSheet(
         app.window, 100, tmp_path / "clip", False, "pocket", lambda place, options: exported.append((place, options))
@@ -178,7 +179,7 @@ def test_the_export_sheet_asks_for_what_was_chosen(app: App, tmp_path: Path) -> 
     sheet.last.setValue(500)
     assert sheet.last.minimum() == 11
     sheet.speed.setValue(2)
-    QTest.mouseClick(there(sheet.findChild(QPushButton, "exportButton")), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(there(sheet.findChild(QPushButton, "exportButton")), Qt.MouseButton.LeftButton)
     ((place, options),) = exported
     assert place == tmp_path / "clip.apng"
     assert options == [
@@ -213,17 +214,17 @@ def recorded(folder: Path) -> Path:
     return folder
 
 
-def test_a_person_plays_on_from_the_frame_on_show(app: App, tmp_path: Path) -> None:
-    play(app)
+def test_a_person_plays_on_from_the_frame_on_show(qtbot: QtBot, app: App, tmp_path: Path) -> None:
+    play(qtbot, app)
     playing = app[PlayController]
     app[ReplayController].load(recorded(tmp_path / "r"))
     app.window.center.setCurrentWidget(app[ReplayView])
     app[ReplayView].slider.setValue(7)
     click(app, "playOnButton")
-    until(lambda: playing.paused and app[LiveView].info.frame == 7)
+    qtbot.waitUntil(lambda: playing.paused and app[LiveView].info.frame == 7)
     assert app.window.center.currentWidget() is app[LiveView]
     playing.toggle_pause()
-    until(lambda: app[LiveView].info.frame > 10)
+    qtbot.waitUntil(lambda: app[LiveView].info.frame > 10)
 
 
 def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> None:
@@ -232,12 +233,12 @@ def test_a_dropped_recording_opens_in_the_replay(app: App, tmp_path: Path) -> No
     assert app.window.center.currentWidget() is app[ReplayView]
 
 
-def test_the_picture_on_show_is_kept_beside_earlier_ones(app: App) -> None:
+def test_the_picture_on_show_is_kept_beside_earlier_ones(qtbot: QtBot, app: App) -> None:
     assert not app.actions["savePicture"].isEnabled()
-    play(app)
+    play(qtbot, app)
     folder = app.bridge.home.root / "pictures"
     playing = app[PlayController]
-    until(lambda: playing.picture is not None and app.actions["savePicture"].isEnabled())
+    qtbot.waitUntil(lambda: playing.picture is not None and app.actions["savePicture"].isEnabled())
     playing.toggle_pause()
     for _ in range(2):
         app.actions["savePicture"].trigger()
@@ -252,4 +253,4 @@ def test_the_picture_on_show_is_kept_beside_earlier_ones(app: App) -> None:
     problems: list[str] = []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
     app.actions["savePicture"].trigger()
-    assert problems == [f"{folder} cannot be written; the clipboard has it"]
+    assert problems == [f"{folder} is read-only; the picture is on the clipboard"]

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image, ImageSequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtTest import QTest
 
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
@@ -25,11 +24,12 @@ from gui.kit import object_names as names
 from gui.kit.screen import FrameSource, Palette, Screen, best_columns
 from gui.state.checkpoints import CheckpointCard, CheckpointList
 from gui.state.session import Mode, Navigation, Place, Session
-from tests.gui.conftest import click, find, there, until
+from tests.gui.conftest import QtBot, click, find, there
 from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
+from trainer_core.wire import commands
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
-from trainer_core.wire.shades import SCREENS
+from trainer_core.wire.shades import GREY_LEVELS, SCREENS
 
 
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
@@ -48,14 +48,14 @@ def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
     )
 
 
-def play(app: App, mode: Mode = Mode.HUMAN) -> None:
+def play(qtbot: QtBot, app: App, mode: Mode = Mode.HUMAN) -> None:
     if mode is Mode.HUMAN:
         click(app, names.MODE_HUMAN)
     else:
         app[Session].set_mode(mode)
         app[Navigation].leave_welcome()
         app[PlayController].deploy("tiny_goal", card(app.bridge.home.root / "c1").folder)
-    until(lambda: app[LiveView].screen_view.has_picture)
+    qtbot.waitUntil(lambda: app[LiveView].screen_view.has_picture)
 
 
 def shown(app: App) -> np.ndarray:
@@ -162,19 +162,19 @@ def test_keys_become_the_joypad_mask() -> None:
     assert pad.mask == 0
 
 
-def test_a_key_reaches_the_console_and_leaving_releases_it(app: App) -> None:
-    play(app)
+def test_a_key_reaches_the_console_and_leaving_releases_it(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     screen = app[LiveView].screen_view
-    QTest.keyPress(screen, Qt.Key.Key_Z)
-    until(lambda: app[LiveView].info.buttons == 1 << 4)
+    qtbot.keyPress(screen, Qt.Key.Key_Z)
+    qtbot.waitUntil(lambda: app[LiveView].info.buttons == 1 << 4)
     assert "a" in app[LiveView].strip.lights.accessibleName()
     screen.focus_lost.emit()
-    until(lambda: app[LiveView].info.buttons == 0)
+    qtbot.waitUntil(lambda: app[LiveView].info.buttons == 0)
 
 
-def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) -> None:
-    play(app)
-    until(lambda: app[LiveView].strip.who.text() == "HUMAN")
+def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
+    qtbot.waitUntil(lambda: app[LiveView].strip.who.text() == "HUMAN")
     config = json.loads((there(app[PlayController].player.directory) / "config.json").read_text())
     assert config == {
         "task": "tiny_goal",
@@ -187,80 +187,109 @@ def test_the_person_plays_in_human_mode_and_the_player_ends_with_it(app: App) ->
         "recording": "",
     }
     click(app, names.MODE_AGENT)
-    until(lambda: not app[PlayController].is_active)
+    qtbot.waitUntil(lambda: not app[PlayController].is_active)
 
 
-def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(app: App) -> None:
-    play(app, Mode.HYBRID)
-    until(lambda: app[LiveView].strip.who.text() == "AGENT")
-    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Tab)
-    until(lambda: app[LiveView].strip.who.text() == "HUMAN")
-    QTest.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Tab)
-    until(lambda: app[LiveView].strip.who.text() == "AGENT")
+@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.AGENT])
+def test_holding_tab_takes_the_buttons_and_letting_go_gives_them_back(qtbot: QtBot, app: App, mode: Mode) -> None:
+    play(qtbot, app, mode)
+    qtbot.waitUntil(lambda: app[LiveView].strip.who.text() == "AGENT")
+    qtbot.keyPress(app[LiveView].screen_view, Qt.Key.Key_Tab)
+    qtbot.waitUntil(lambda: app[LiveView].strip.who.text() == "HUMAN")
+    qtbot.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Tab)
+    qtbot.waitUntil(lambda: app[LiveView].strip.who.text() == "AGENT")
 
 
-def test_space_pauses_and_a_point_goes_on_by_one_step(app: App) -> None:
-    play(app)
+def test_space_pauses_and_a_point_goes_on_by_one_step(qtbot: QtBot, app: App, tmp_path: Path) -> None:
+    play(qtbot, app)
+    screen, source = app[LiveView].screen_view, app[LiveView].source
+
+    def last_seq(name: str) -> int:
+        """Return the number of the last frame on show once the player has obeyed all that was sent."""
+        app[PlayController].ask(commands.SaveState, path=str(tmp_path / name))
+        qtbot.waitUntil((tmp_path / name).is_file)
+        qtbot.waitUntil(lambda: source.seq == there(source._reader).seq)
+        return source.seq
+
+    qtbot.keyClick(screen, Qt.Key.Key_Space)
+    assert app[PlayController].paused
+    seq = last_seq("paused")
+    qtbot.wait(100)
+    assert source.seq == seq
+    qtbot.keyClick(screen, Qt.Key.Key_Period)
+    assert last_seq("stepped") == seq + 1
+    qtbot.keyClick(screen, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: source.seq > seq + 5)
+
+
+def test_speed_keys_move_through_the_offered_speeds(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     screen = app[LiveView].screen_view
-    QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: app[PlayController].paused)
-    QTest.qWait(100)
-    seq = app[LiveView].source.seq
-    QTest.qWait(100)
-    assert app[LiveView].source.seq == seq
-    QTest.keyClick(screen, Qt.Key.Key_Period)
-    until(lambda: app[LiveView].source.seq == seq + 1)
-    QTest.keyClick(screen, Qt.Key.Key_Space)
-    until(lambda: app[LiveView].source.seq > seq + 5)
-
-
-def test_speed_keys_move_through_the_offered_speeds(app: App) -> None:
-    play(app)
-    screen = app[LiveView].screen_view
-    QTest.keyClick(screen, Qt.Key.Key_Plus)
+    qtbot.keyClick(screen, Qt.Key.Key_Plus)
     assert app[PlayController].speed == 1.5
-    QTest.keyClick(screen, Qt.Key.Key_Plus)
+    qtbot.keyClick(screen, Qt.Key.Key_Plus)
     assert app[LiveView].strip.wanted_speed.text() == "2x"
-    until(lambda: app[LiveView].strip.real_speed.text() == "2.00x")
-    QTest.keyClick(screen, Qt.Key.Key_0)
+    qtbot.waitUntil(lambda: app[LiveView].strip.real_speed.text() == "2.00x")
+    qtbot.keyClick(screen, Qt.Key.Key_0)
     assert app[PlayController].speed == 1.0
 
 
 # -- deploying -------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(app: App) -> None:
-    play(app, Mode.AGENT)
+def test_a_checkpoint_that_cannot_be_loaded_leaves_the_old_policy_playing(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app, Mode.AGENT)
     directory = app[PlayController].player.directory
     app[PlayController].deploy("tiny_goal", Path("/no/such/checkpoint"))
-    until(lambda: app[PlayController].error)
+    qtbot.waitUntil(lambda: app[PlayController].error)
     assert "no such checkpoint" in app[PlayController].error
     assert app[PlayController].player.directory == directory
     seq = app[LiveView].source.seq
-    until(lambda: app[LiveView].source.seq > seq + 5)
+    qtbot.waitUntil(lambda: app[LiveView].source.seq > seq + 5)
     app[PlayController].deploy("other_task", Path("/no/such/checkpoint"))
-    until(lambda: not app[PlayController].busy)
+    qtbot.waitUntil(lambda: not app[PlayController].busy)
     assert app[PlayController].player.directory == directory
     assert app[PlayController].is_active
 
 
-def test_a_damaged_checkpoint_cannot_be_deployed(app: App, tmp_path: Path) -> None:
+def test_the_last_picture_of_a_checkpoint_stands_for_a_player_that_starts(
+    qtbot: QtBot, app: App, tmp_path: Path
+) -> None:
+    shades = np.arange(160 * 144, dtype=np.uint8).reshape(144, 160) % 4
+    greys = np.array(GREY_LEVELS, np.uint8)[shades]
+    assert QImage(greys.data, 160, 144, 160, QImage.Format.Format_Grayscale8).save(str(tmp_path / "thumbnail.png"))
+    view = app[LiveView].screen_view
+    app[PlayController].deploy("tiny_goal", tmp_path)
+    assert np.array_equal(there(view.picture), shades)
+    qtbot.waitUntil(lambda: app[PlayController].is_active and not np.array_equal(there(view.picture), shades))
+    app[PlayController].stop()
+    qtbot.waitUntil(lambda: not view.has_picture)
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "thumbnail.png").rename(tmp_path / "gone/thumbnail.png")
+    app[PlayController].player.runners = ()
+    app[PlayController].deploy("tiny_goal", tmp_path / "gone")
+    assert view.has_picture
+    qtbot.waitUntil(lambda: app[PlayController].error)
+    assert not view.has_picture, "nothing plays"
+
+
+def test_a_damaged_checkpoint_cannot_be_deployed(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     deploy = find(app, names.DEPLOY_BUTTON)
     app[CheckpointList].put(card(tmp_path / "bad", "mismatch"))
     assert not deploy.isEnabled()
-    assert "does not match" in deploy.toolTip()
+    assert "do not match" in deploy.toolTip()
     app[CheckpointList].put(card(tmp_path / "bad", "verified"))
     assert deploy.isEnabled()
     app[CheckpointsController].deploy(card(tmp_path / "bad", "verified"))  # the file vanished meanwhile
-    until(lambda: not deploy.isEnabled())
+    qtbot.waitUntil(lambda: not deploy.isEnabled())
     assert not app[PlayController].is_active
     assert there(app[CheckpointList].selected).integrity == "missing"
 
 
-def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
-    play(app)
+def test_a_player_that_dies_is_told_and_the_view_is_empty(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     there(app[PlayController].player._child).signal_group(9)
-    until(lambda: not app[PlayController].is_active)
+    qtbot.waitUntil(lambda: not app[PlayController].is_active)
     assert not app[LiveView].screen_view.has_picture
     assert app[PlayController].error
 
@@ -269,22 +298,22 @@ def test_a_player_that_dies_is_told_and_the_view_is_empty(app: App) -> None:
 
 
 @pytest.fixture
-def recorded(app: App) -> App:
-    play(app)
+def recorded(qtbot: QtBot, app: App) -> App:
+    play(qtbot, app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app[PlayController].recording)
-    QTest.keyPress(app[LiveView].screen_view, Qt.Key.Key_Z)
-    until(lambda: app[LiveView].info.buttons == 1 << 4)
+    qtbot.waitUntil(lambda: app[PlayController].recording)
+    qtbot.keyPress(app[LiveView].screen_view, Qt.Key.Key_Z)
+    qtbot.waitUntil(lambda: app[LiveView].info.buttons == 1 << 4)
     seq = app[LiveView].source.seq
-    until(lambda: app[LiveView].source.seq > seq + 15)
-    QTest.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Z)
+    qtbot.waitUntil(lambda: app[LiveView].source.seq > seq + 15)
+    qtbot.keyRelease(app[LiveView].screen_view, Qt.Key.Key_Z)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app[ReplayController].replay is not None)
+    qtbot.waitUntil(lambda: app[ReplayController].replay is not None)
     app.window.center.setCurrentWidget(app[ReplayView])
     return app
 
 
-def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
+def test_frame_n_on_show_is_frame_n_of_the_file(qtbot: QtBot, recorded: App) -> None:
     replay, view = there(recorded[ReplayController].replay), recorded[ReplayView]
     assert len(replay) > 5
     assert recorded[ReplayView].choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
@@ -295,27 +324,27 @@ def test_frame_n_on_show_is_frame_n_of_the_file(recorded: App) -> None:
         shades = np.stack([packed[frame] >> shift & 3 for shift in (0, 2, 4, 6)], 1).ravel()
         np.testing.assert_array_equal(there(view.screen_view.picture).ravel(), shades)
         assert view.position.text() == f"{frame + 1} / {len(replay)}"
-    QTest.keyClick(slider, Qt.Key.Key_Home)
+    qtbot.keyClick(slider, Qt.Key.Key_Home)
     assert view.frame == 0
-    QTest.keyClick(slider, Qt.Key.Key_Right)
+    qtbot.keyClick(slider, Qt.Key.Key_Right)
     assert view.frame == 1
-    QTest.keyClick(slider, Qt.Key.Key_End)
+    qtbot.keyClick(slider, Qt.Key.Key_End)
     assert view.frame == len(replay) - 1
 
 
-def test_the_replay_is_steered_by_keys(recorded: App) -> None:
+def test_the_replay_is_steered_by_keys(qtbot: QtBot, recorded: App) -> None:
     view = recorded[ReplayView]
-    QTest.keyClick(view.screen_view, Qt.Key.Key_End)
+    qtbot.keyClick(view.screen_view, Qt.Key.Key_End)
     last = view.frame
     assert last == len(there(recorded[ReplayController].replay)) - 1
-    QTest.keyClick(view.screen_view, Qt.Key.Key_Left)
+    qtbot.keyClick(view.screen_view, Qt.Key.Key_Left)
     assert view.frame == last - 1
-    QTest.keyClick(view.screen_view, Qt.Key.Key_Home)
-    QTest.keyClick(view.screen_view, Qt.Key.Key_Space)
-    QTest.qWait(1)
+    qtbot.keyClick(view.screen_view, Qt.Key.Key_Home)
+    qtbot.keyClick(view.screen_view, Qt.Key.Key_Space)
+    qtbot.wait(1)
     view._ticked -= 0.1  # a window that was busy for a tenth of a second loses none of it
-    until(lambda: view.frame >= 5)
-    QTest.keyClick(view.screen_view, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: view.frame >= 5)
+    qtbot.keyClick(view.screen_view, Qt.Key.Key_Space)
     assert not view._timer.isActive()
 
 
@@ -325,7 +354,7 @@ def test_steps_and_buttons_are_told_for_the_frame_on_show(recorded: App) -> None
     recorded[ReplayView].slider.setValue(pressed)
     assert "a" in recorded[ReplayView].lights.accessibleName()
     assert [replay.step_at(frame) for frame in (0, 3, 4, 5)] == [0, 0, 1, 1]
-    assert replay.describe(5).startswith("step 2   action B")
+    assert replay.describe(5).startswith("step 2   B")
 
 
 def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -> None:
@@ -339,26 +368,26 @@ def test_an_unfinished_recording_is_refused_in_words(app: App, tmp_path: Path) -
     assert app[ReplayController].replay is None
 
 
-def test_the_player_ending_a_recording_itself_is_noticed(app: App) -> None:
-    play(app)
+def test_the_player_ending_a_recording_itself_is_noticed(qtbot: QtBot, app: App) -> None:
+    play(qtbot, app)
     click(app, names.RECORD_BUTTON)
-    until(lambda: app[PlayController].recording)
+    qtbot.waitUntil(lambda: app[PlayController].recording)
     seq = app[LiveView].source.seq
-    until(lambda: app[LiveView].source.seq > seq + 4)  # one of no picture has nothing to show
+    qtbot.waitUntil(lambda: app[LiveView].source.seq > seq + 4)  # one of no picture has nothing to show
     app[Navigation].show(Place.WALL)  # nobody looks at the game meanwhile
     for _ in range(3):
         app[PlayController].note_frame(FrameInfo(flags=0))
-    until(lambda: app[ReplayController].replay is not None)
+    qtbot.waitUntil(lambda: app[ReplayController].replay is not None)
     assert not app[PlayController].recording
 
 
 @pytest.mark.slow
-def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(recorded: App) -> None:
+def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(qtbot: QtBot, recorded: App) -> None:
     done = []
     recorded[ReplayController].exported.connect(done.append)
     recorded.actions["screenPocket"].trigger()
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: done)
+    qtbot.waitUntil(lambda: done)
     replay = there(recorded[ReplayController].replay)
     with Image.open(done[0]) as image:
         frames = [frame.convert("L").copy() for frame in ImageSequence.Iterator(image)]
@@ -373,18 +402,18 @@ def test_the_gif_has_the_recordings_pictures_and_a_cancelled_one_leaves_no_file(
     )
     done[0].unlink()
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: recorded[ReplayController].is_exporting)
+    qtbot.waitUntil(lambda: recorded[ReplayController].is_exporting)
     click(recorded, names.EXPORT_GIF_BUTTON)
-    until(lambda: not recorded[ReplayController].is_exporting)
+    qtbot.waitUntil(lambda: not recorded[ReplayController].is_exporting)
     assert not done[0].exists()
 
 
 # -- bringing checkpoints in -----------------------------------------------------------------
 
 
-def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path: Path) -> None:
+def test_an_imported_checkpoint_appears_selected_and_verified(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: (card := app[CheckpointList].selected) and card.integrity == "verified")
+    qtbot.waitUntil(lambda: (card := app[CheckpointList].selected) and card.integrity == "verified")
     card = app[CheckpointList].selected
     assert app[CheckpointList].rowCount() == 1
     assert there(card).folder.is_relative_to(app.bridge.home.runs)
@@ -392,24 +421,26 @@ def test_an_imported_checkpoint_appears_selected_and_verified(app: App, tmp_path
     assert find(app, names.DEPLOY_BUTTON).isEnabled()
 
 
-def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(app: App, tmp_path: Path) -> None:
+def test_a_flipped_byte_is_found_before_it_plays_and_the_old_policy_goes_on(
+    qtbot: QtBot, app: App, tmp_path: Path
+) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: app[PlayController].is_active and not app[PlayController].busy)
+    qtbot.waitUntil(lambda: app[PlayController].is_active and not app[PlayController].busy)
     directory = app[PlayController].player.directory
     weights = there(app[CheckpointList].selected).folder / "policy.safetensors"
     weights.write_bytes(b"weightz")
     click(app, names.DEPLOY_BUTTON)
-    until(lambda: there(app[CheckpointList].selected).integrity == "mismatch")
+    qtbot.waitUntil(lambda: there(app[CheckpointList].selected).integrity == "mismatch")
     assert not find(app, names.DEPLOY_BUTTON).isEnabled()
     assert app[PlayController].is_active
     assert app[PlayController].player.directory == directory
 
 
-def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(app: App, tmp_path: Path) -> None:
+def test_warm_start_fills_the_form_with_the_checkpoint_and_its_task(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     app[CheckpointsController].import_folder(make_checkpoint(tmp_path / "mail"))
-    until(lambda: app[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: app[CheckpointList].rowCount() == 1)
     click(app, names.WARM_START_BUTTON)
     config = app[TrainingController].draft.config
     assert config.warm_start == str(there(app[CheckpointList].selected).folder)

@@ -158,7 +158,7 @@ def test_a_checkout_in_any_folder_has_its_style_and_icons(
         widget.setStyleSheet(style_sheet.style_sheet((DARK, LIGHT)))
         widget.show()
         names = re.findall(r"url\((.*?)\)", widget.styleSheet())
-        assert len(names) == 8
+        assert len(names) == 11
         assert all(QFile.exists(name) for name in names)
     finally:
         qInstallMessageHandler(before)

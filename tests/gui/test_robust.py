@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pytest
-from PySide6.QtTest import QTest
 
 from gui.app import App
 from gui.features.checkpoints.controller import CheckpointsController
@@ -20,7 +19,7 @@ from gui.state.bridge import cause_of
 from gui.state.checkpoints import CheckpointList
 from gui.state.run_notes import Note, RunNotes
 from gui.state.session import Mode, Session
-from tests.gui.conftest import until
+from tests.gui.conftest import QtBot
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.processes import group_of
 from tests.support.scripted_native import scripted_native
@@ -55,30 +54,30 @@ def test_a_configuration_comes_back_from_the_form_as_it_was() -> None:
     assert draft.text("learning_rate") == "0.0005"
 
 
-def test_an_import_is_repeated_after_its_run_went_on(app: App, tmp_path: Path) -> None:
+def test_an_import_is_repeated_after_its_run_went_on(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     folder = make_checkpoint(tmp_path / "mail")
     run, target = import_checkpoint(folder, app.bridge.home)
     make_checkpoint(target.parent / "000000009999", b"trained further")
     log = app.bridge.home.run(run.run_id).train_log
     log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[1])
     app[CheckpointsController].import_folder(folder)
-    until(lambda: banners(app))  # by now a scan may have selected a checkpoint already
+    qtbot.waitUntil(lambda: banners(app))  # by now a scan may have selected a checkpoint already
     assert app[CheckpointList].selected.folder == target
     assert len(app[CheckpointList].cards) == 2
     assert banners(app)[0].startswith("Imported")
 
 
-def test_the_window_closes_at_once_and_a_deaf_child_ends_later(make_app) -> None:
+def test_the_window_closes_at_once_and_a_deaf_child_ends_later(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01, ignore_stop=True, ignore_term=True, child=True)
     training = app[TrainingController]
     training.set_consent(True)
     training.start()
-    until(lambda: training.record and training.record.env_steps)
+    qtbot.waitUntil(lambda: training.record and training.record.env_steps)
     pid = training.record.pid
     app[Shutdown].begin()
     assert not app.window.isVisible()
     assert group_of(pid)
-    until(lambda: app[Shutdown].has_ended)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
     assert not group_of(pid)
 
 
@@ -91,31 +90,31 @@ def deploy_in_turn(app: App, *tasks: str) -> Path:
     return folder
 
 
-def test_players_that_are_replaced_while_they_start_end_without_a_word(app: App) -> None:
+def test_players_that_are_replaced_while_they_start_end_without_a_word(qtbot: QtBot, app: App) -> None:
     playing = app[PlayController]
     app[Session].set_mode(Mode.AGENT)
     folder = deploy_in_turn(app, "leave", "tiny_goal", "leave", "tiny_goal")
-    until(lambda: playing.is_active and not playing.busy)
+    qtbot.waitUntil(lambda: playing.is_active and not playing.busy)
     assert playing.request.checkpoint == str(folder)
     playing.play_human()
-    QTest.qWait(60)
+    qtbot.wait(60)
     playing.stop()
-    until(lambda: not playing.is_active)
-    QTest.qWait(200)
+    qtbot.waitUntil(lambda: not playing.is_active)
+    qtbot.wait(200)
     assert not banners(app)
     assert not playing.error
 
 
-def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(app: App) -> None:
+def test_weights_go_to_the_player_that_stays_not_to_the_one_that_is_replaced(qtbot: QtBot, app: App) -> None:
     playing = app[PlayController]
     app[Session].set_mode(Mode.AGENT)
     deploy_in_turn(app, "tiny_goal")
-    until(lambda: playing.is_active and not playing.busy)
+    qtbot.waitUntil(lambda: playing.is_active and not playing.busy)
     folder = deploy_in_turn(app, "leave", "tiny_goal")
-    until(lambda: not playing.busy)
+    qtbot.waitUntil(lambda: not playing.busy)
     assert playing.request.checkpoint == str(folder)
     folder = deploy_in_turn(app, "tiny_goal")
-    until(lambda: not playing.busy)
+    qtbot.waitUntil(lambda: not playing.busy)
     assert playing.request.checkpoint == str(folder), "new weights are named too"
     assert not banners(app)
 
@@ -147,7 +146,7 @@ def test_a_full_disk_under_a_workers_log_costs_the_log_only(tmp_path: Path) -> N
     assert sum("No space left on device" in line for line in said) == 1
 
 
-def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
+def test_a_failure_of_the_disk_is_one_banner_with_its_cause(qtbot: QtBot, app: App) -> None:
     error = OSError(28, "No space left on device", "/home/me/curve.png")
     assert cause_of(error) == "/home/me/curve.png: No space left on device"
 
@@ -156,12 +155,12 @@ def test_a_failure_of_the_disk_is_one_banner_with_its_cause(app: App) -> None:
 
     app.bridge.spawn(write(), title="Export")
     app.bridge.spawn(write(), title="Export")
-    until(lambda: banners(app))
+    qtbot.waitUntil(lambda: banners(app))
     app.bridge.tell_unexpected(error)
     app.bridge.tell_unexpected(error)
     assert banners(app) == [
         "Export (E06): The disk is full: /home/me/curve.png: No space left on device",
-        "That did not work (E06): The disk is full: /home/me/curve.png: No space left on device",
+        "The action failed (E06): The disk is full: /home/me/curve.png: No space left on device",
     ]
 
 
@@ -175,6 +174,6 @@ def test_notes_are_kept_or_refused_and_damage_is_put_aside(tmp_path: Path) -> No
         assert RunNotes(home).line("r") == ""
         assert notes.path.with_suffix(".damaged").read_bytes() == damage
     notes.path.with_suffix(".tmp").mkdir()
-    with pytest.raises(LabError, match="note was not kept"):
+    with pytest.raises(LabError, match="note was not saved"):
         notes.put("r", Note((), "other"))
     assert notes.line("r") == "#good #long the one to show"

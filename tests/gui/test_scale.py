@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 
 from gui.app import App, create_app
 from gui.features.log.dock import LogDock
@@ -21,7 +20,7 @@ from gui.state import run_history
 from gui.state.log_buffer import LINE_LENGTH, MAX_LINES, LogBuffer
 from gui.state.run_history import RunTelemetry, reading
 from gui.state.telemetry import KEPT, TelemetryModel
-from tests.gui.conftest import close, replaced, there, until
+from tests.gui.conftest import QtBot, close, replaced, there
 from tests.support.made_homes import make_home
 from tests.support.made_records import run_record, update_record
 from trainer_core.wire.run_record import RunState
@@ -85,7 +84,7 @@ def test_what_is_filtered_out_comes_and_goes_with_its_state(qapp, many) -> None:
 
 
 def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
-    qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = make_home(tmp_path / "home", 10_000, 50)
     read: list[str] = []
@@ -102,20 +101,20 @@ def test_a_home_of_10_000_runs_opens_without_reading_their_logs(
     qapp.processEvents()
     spent = time.process_time() - begun
     try:
-        until(lambda: app[TelemetryModel].runs)
+        qtbot.waitUntil(lambda: app[TelemetryModel].runs)
         assert set(read) == {"run-09999"}, "only the run in focus"
         assert spent < 2.5, f"{spent:.2f} s of CPU until the window is there"
         table = app[RunsDock].table
         assert table.model().rowCount() == 10_000
         table.setFocus()
         for _ in range(KEPT + 6):
-            QTest.keyClick(table, Qt.Key.Key_Down)
-        until(lambda: not app[TelemetryModel]._loading)
+            qtbot.keyClick(table, Qt.Key.Key_Down)
+        qtbot.waitUntil(lambda: not app[TelemetryModel]._loading)
         assert len(app[TelemetryModel].runs) <= KEPT + 1
         app[RunsDock].filter.setText("run-00")
         assert table.model().rowCount() == 1000
     finally:
-        close(app)
+        close(qtbot, app)
 
 
 def test_the_selection_survives_a_filter(app: App) -> None:
@@ -167,7 +166,9 @@ def test_a_log_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(there(read_run("r", log)).table) == 200, "a line gone mad costs only itself"
 
 
-def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run_history, "READ_BYTES", 5000)
     made = make_home(app.bridge.home.root, 2, 500)
     log = made.run("run-00000").train_log
@@ -176,7 +177,7 @@ def test_a_log_that_nobody_wants_any_more_is_not_read_to_its_end(app: App, monke
     runs, telemetry = app[RunsController], app[TelemetryModel]
     for name in ("run-00000", "run-00001", "run-00000", "run-00001"):
         runs.show(name)
-    until(lambda: "run-00001" in telemetry.runs and not telemetry._loading)
+    qtbot.waitUntil(lambda: "run-00001" in telemetry.runs and not telemetry._loading)
     assert len(telemetry.runs["run-00001"].table) == 500
 
 

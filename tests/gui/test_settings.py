@@ -29,7 +29,7 @@ from gui.kit.settings import DAMAGED, LAYOUT_VERSION, LONGEST_TEXT, MOST_BYTES, 
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel, ViewMemory
-from tests.gui.conftest import until
+from tests.gui.conftest import QtBot
 from trainer_core.lab.paths import HomePaths
 
 
@@ -148,7 +148,7 @@ def test_an_old_file_may_hold_anything(text: str) -> None:
         found.encode()
 
 
-def test_values_come_back_after_a_kill(home: HomePaths, qapp: object) -> None:
+def test_values_come_back_after_a_kill(qtbot: QtBot, home: HomePaths, qapp: object) -> None:
     first = Settings(home)
     first.set("a", "\u00fc\n\x00")
     first.set("b", 0.25)
@@ -156,8 +156,8 @@ def test_values_come_back_after_a_kill(home: HomePaths, qapp: object) -> None:
     first.set_blob("d", QByteArray(bytes(range(256))))
     first.set("gone", "x")
     first.remove("gone")
-    until(lambda: (home.settings / "app.json").exists())  # nobody calls save
-    until(lambda: Settings(home).flag("c", False))
+    qtbot.waitUntil(lambda: (home.settings / "app.json").exists())  # nobody calls save
+    qtbot.waitUntil(lambda: Settings(home).flag("c", False))
     again = Settings(home)
     assert again.text("a") == "\u00fc\n\x00"
     assert again.number("b", 0.0) == 0.25

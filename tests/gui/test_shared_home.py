@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QDragMoveEvent, QDropEvent, QMouseEvent
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from gui.app import App
@@ -23,14 +22,12 @@ from gui.features.train.controller import TrainingController
 from gui.shell.shutdown import Shutdown
 from gui.state.bridge import ensure_loop
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import until, use_echo
+from tests.gui.conftest import QtBot, use_echo
 from tests.support.processes import SPEC
 from tests.support.scripted_native import scripted_native
 from trainer_core.lab.paths import HomePaths
 from trainer_core.service import StopLadder, TrainerService
 from trainer_core.wire.run_record import RunState
-
-LONG_S = 60.0
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def other(make_app: Callable[..., App], home: Path) -> Iterator[TrainerService]:
+def other(qtbot: QtBot, make_app: Callable[..., App], home: Path) -> Iterator[TrainerService]:
     """Another process of the home, as far as files and locks can tell."""
     ensure_loop()  # which it shares with the apps
     runner = scripted_native(updates=100_000, interval_s=0.01)
@@ -47,84 +44,84 @@ def other(make_app: Callable[..., App], home: Path) -> Iterator[TrainerService]:
     service.works_queue = False
     service.open()
     yield service
-    done(service.close())
+    done(qtbot, service.close())
 
 
-def done(work: Coroutine[Any, Any, Any]) -> None:
+def done(qtbot: QtBot, work: Coroutine[Any, Any, Any]) -> None:
     """Run `work` to its end on the loop of this process."""
     task = ensure_loop().create_task(work)
-    until(task.done, LONG_S)
+    qtbot.waitUntil(task.done)
     task.result()
 
 
-def leave(app: App, keep: bool = False) -> None:
+def leave(qtbot: QtBot, app: App, keep: bool = False) -> None:
     """Close it as its window does."""
     app[Shutdown].begin(keep)
-    until(lambda: app[Shutdown].has_ended, LONG_S)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
 
 
-def running(app: App, other: TrainerService) -> str:
+def running(qtbot: QtBot, app: App, other: TrainerService) -> str:
     """A run that the other keeps, as the app sees it."""
     plan = other.plan(SPEC)
-    done(other.start(plan))
+    done(qtbot, other.start(plan))
     runs = app.bridge.service.runs
-    until(lambda: plan.run_id in runs and runs[plan.run_id].state is RunState.RUNNING, LONG_S)
+    qtbot.waitUntil(lambda: plan.run_id in runs and runs[plan.run_id].state is RunState.RUNNING)
     return plan.run_id
 
 
 def test_a_run_of_another_process_is_shown_paused_and_stopped(
-    make_app: Callable[..., App], home: Path, other: TrainerService
+    qtbot: QtBot, make_app: Callable[..., App], home: Path, other: TrainerService
 ) -> None:
     app = make_app(home)
-    run_id = running(app, other)
+    run_id = running(qtbot, app, other)
     training, service = app[TrainingController], app.bridge.service
     app[RunsController].show(run_id)
     assert not service.is_live(run_id)
     telemetry = app[TelemetryModel].runs
-    until(lambda: run_id in telemetry and len(telemetry[run_id].table) > 5, LONG_S)
+    qtbot.waitUntil(lambda: run_id in telemetry and len(telemetry[run_id].table) > 5)
     assert telemetry[run_id].gaps == 0
     assert training.stop_refusal() == ""
     training.toggle_pause()
-    until(lambda: service.runs[run_id].state is RunState.PAUSED, LONG_S)
+    qtbot.waitUntil(lambda: service.runs[run_id].state is RunState.PAUSED)
     training.toggle_pause()
-    until(lambda: service.runs[run_id].state is RunState.RUNNING, LONG_S)
+    qtbot.waitUntil(lambda: service.runs[run_id].state is RunState.RUNNING)
     assert app[Shutdown].running() == 0  # closing this app would not stop it
     training.stop()
-    until(lambda: service.runs[run_id].state is RunState.STOPPED, LONG_S)
+    qtbot.waitUntil(lambda: service.runs[run_id].state is RunState.STOPPED)
     assert other.runs[run_id].state is RunState.STOPPED
 
 
 def test_a_run_that_another_left_running_is_found_when_the_app_opens(
-    make_app: Callable[..., App], home: Path, other: TrainerService
+    qtbot: QtBot, make_app: Callable[..., App], home: Path, other: TrainerService
 ) -> None:
     first = make_app(home)
-    run_id = running(first, other)
-    leave(first)
+    run_id = running(qtbot, first, other)
+    leave(qtbot, first)
     assert other.runs[run_id].state is RunState.RUNNING
     again = make_app(home)
     assert again[TelemetryModel].focus == run_id
     assert again[TrainingController].state is RunState.RUNNING
     assert again.bridge.service.takes_commands(run_id)
     again[TrainingController].stop()
-    until(lambda: other.runs[run_id].state is RunState.STOPPED, LONG_S)
+    qtbot.waitUntil(lambda: other.runs[run_id].state is RunState.STOPPED)
 
 
 def test_apps_share_one_queue_and_what_waits_outlives_the_app_that_ordered_it(
-    make_app: Callable[..., App], home: Path, other: TrainerService
+    qtbot: QtBot, make_app: Callable[..., App], home: Path, other: TrainerService
 ) -> None:
     app = make_app(home)
-    first = running(app, other)
+    first = running(qtbot, app, other)
     use_echo(app, updates=2, interval_s=0.01)
     plan = app.bridge.service.plan(SPEC)
-    done(app.bridge.service.start(plan))
+    done(qtbot, app.bridge.service.start(plan))
     assert app.bridge.service.runs[plan.run_id].state is RunState.QUEUED
-    until(lambda: plan.run_id in other.runs, LONG_S)
-    leave(app)
+    qtbot.waitUntil(lambda: plan.run_id in other.runs)
+    leave(qtbot, app)
     assert other.queue.entries()[0].run_id == plan.run_id
     other.runners = (scripted_native(updates=2, interval_s=0.01),)
     other.works_queue = True
     stop = asyncio.ensure_future(other.stop(first), loop=app.bridge.loop)
-    until(lambda: stop.done() and other.runs[plan.run_id].state.is_end, LONG_S)
+    qtbot.waitUntil(lambda: stop.done() and other.runs[plan.run_id].state.is_end)
     assert other.runs[plan.run_id].state is RunState.FINISHED, other.runs[plan.run_id].reason
     assert other.queue.entries() == []
 
@@ -154,7 +151,7 @@ def drag(app: App, moved: str, on: str, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(run_table, "QDrag", Carrier)
     view, button = dock.table.viewport(), Qt.MouseButton.LeftButton
-    QTest.mousePress(view, button, pos=places[0])
+    QtBot.mousePress(view, button, pos=places[0])
     for step in range(1, 5):
         middle = places[0] + (places[1] - places[0]) * step / 4 + QPoint(4 * step, 0)
         moved_on = QMouseEvent(
@@ -166,18 +163,18 @@ def drag(app: App, moved: str, on: str, monkeypatch: pytest.MonkeyPatch) -> None
             Qt.KeyboardModifier.NoModifier,
         )
         QApplication.sendEvent(view, moved_on)
-    QTest.mouseRelease(view, button, pos=places[1])
+    QtBot.mouseRelease(view, button, pos=places[1])
 
 
 def test_runs_that_wait_change_places_in_every_app(
-    make_app: Callable[..., App], home: Path, other: TrainerService, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, make_app: Callable[..., App], home: Path, other: TrainerService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(home)
-    first = running(app, other)
+    first = running(qtbot, app, other)
     use_echo(app)
     plans = [app.bridge.service.plan(SPEC) for _ in range(2)]
     for plan in plans:
-        done(app.bridge.service.start(plan))
+        done(qtbot, app.bridge.service.start(plan))
     before, behind = (plan.run_id for plan in plans)
     list_, state = app[RunList], COLUMNS.index("State")
 
@@ -194,7 +191,7 @@ def test_runs_that_wait_change_places_in_every_app(
     assert said() == ["Queued 2", "Queued 1"]
     assert not app.actions["queueEarlier"].isEnabled()
     other.queue.move(before, 1)  # as `dmglab queue move` does
-    until(lambda: said() == ["Queued 1", "Queued 2"])
+    qtbot.waitUntil(lambda: said() == ["Queued 1", "Queued 2"])
     drag(app, behind, before, monkeypatch)
     assert said() == ["Queued 2", "Queued 1"]
     assert [entry.run_id for entry in other.queue.entries()] == [behind, before]
@@ -202,19 +199,19 @@ def test_runs_that_wait_change_places_in_every_app(
     assert said() == ["Queued 2", "Queued 1"], "a run that runs has no place to give"
     app[RunsController].show(first)
     assert not app.actions["queueEarlier"].isVisible()
-    done(app.bridge.service.stop(behind))
-    done(app.bridge.service.stop(before))
+    done(qtbot, app.bridge.service.stop(behind))
+    done(qtbot, app.bridge.service.stop(before))
 
 
-def test_an_app_that_closes_leaves_its_run_to_a_keeper(make_app: Callable[..., App], home: Path) -> None:
+def test_an_app_that_closes_leaves_its_run_to_a_keeper(qtbot: QtBot, make_app: Callable[..., App], home: Path) -> None:
     called: list[HomePaths] = []
     app = make_app(home, updates=100_000, interval_s=0.01)
     service = app.bridge.service
     service._start_detached_host = called.append
     plan = service.plan(SPEC)
-    done(service.start(plan))
-    until(lambda: service.runs[plan.run_id].env_steps > 0, LONG_S)
-    leave(app, keep=True)
+    done(qtbot, service.start(plan))
+    qtbot.waitUntil(lambda: service.runs[plan.run_id].env_steps > 0)
+    leave(qtbot, app, keep=True)
     assert called == [service.home]
     assert service.runs[plan.run_id].state is RunState.QUEUED
     assert service.runs[plan.run_id].last_checkpoint

@@ -8,7 +8,6 @@ from typing import Any
 
 import psutil
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from gui.app import App
@@ -19,12 +18,12 @@ from gui.features.train.controller import TrainingController
 from gui.shell.shutdown import Shutdown
 from gui.state.notices import Notices
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import find, until
+from tests.gui.conftest import QtBot, find
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.run_record import RunRecord, RunState
 
-LONG_S = 120.0
+LONG_MS = 120_000
 """A sweep is a process, and its trial another."""
 
 
@@ -39,7 +38,7 @@ def vary(sheet: SweepSheet, row: int, name: str, values: str) -> None:
     box, line = sheet._rows[row]
     box.setCurrentIndex(box.findData(name))
     line.clear()
-    QTest.keyClicks(line, values)
+    QtBot.keyClicks(line, values)
 
 
 def test_the_line_for_a_terminal_names_trials_at_once_where_there_are_several() -> None:
@@ -90,8 +89,8 @@ def begin(app: App, rates: str, total_env_steps: int, **options: object) -> list
     app[TrainingController].draft.set_values({"total_env_steps": total_env_steps})
     sheet = open_form(app)
     vary(sheet, 0, "learning_rate", rates)
-    QTest.mouseClick(sheet.consent, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(sheet.start, Qt.MouseButton.LeftButton)
+    QtBot.mouseClick(sheet.consent, Qt.MouseButton.LeftButton)
+    QtBot.mouseClick(sheet.start, Qt.MouseButton.LeftButton)
     assert sweeps.is_busy
     return told
 
@@ -105,51 +104,51 @@ def has_grown(app: App) -> bool:
     return any(run.env_steps for run in trials(app))
 
 
-def test_a_sweep_is_started_from_the_form_and_followed_as_one_group(app: App) -> None:
+def test_a_sweep_is_started_from_the_form_and_followed_as_one_group(qtbot: QtBot, app: App) -> None:
     told = begin(app, "5e-4", 3 * 2048, as_configured=True)
-    until(app.actions["stopSweep"].isEnabled)
-    until(lambda: not app[SweepController].is_busy, LONG_S)
+    qtbot.waitUntil(app.actions["stopSweep"].isEnabled)
+    qtbot.waitUntil(lambda: not app[SweepController].is_busy, timeout=LONG_MS)
     assert told[-1].title == "Sweep finished", told[-1].text
     assert "learning_rate 0.0005" in told[-1].text
-    until(lambda: len(app[TelemetryModel].pinned) == 1)
+    qtbot.waitUntil(lambda: len(app[TelemetryModel].pinned) == 1)
     assert app[TelemetryModel].pinned == [run.run_id for run in trials(app)]
     assert app.window.center.currentWidget() is app[CurvesView]
 
 
-def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(app: App) -> None:
+def test_a_sweep_that_is_stopped_saves_its_trial_and_begins_no_other(qtbot: QtBot, app: App) -> None:
     told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
-    until(lambda: has_grown(app), LONG_S)
+    qtbot.waitUntil(lambda: has_grown(app), timeout=LONG_MS)
     app.actions["stopSweep"].trigger()
-    until(lambda: not app[SweepController].is_busy, LONG_S)
+    qtbot.waitUntil(lambda: not app[SweepController].is_busy, timeout=LONG_MS)
     assert told[-1].title == "Sweep stopped", told[-1].text
     assert told[-1].text.startswith("dmglab sweep --resume ")
-    until(lambda: all(run.state.is_end for run in trials(app)))
+    qtbot.waitUntil(lambda: all(run.state.is_end for run in trials(app)))
     assert [run.state for run in trials(app)] == [RunState.STOPPED]
     assert trials(app)[0].last_checkpoint
     assert not app.actions["stopSweep"].isEnabled()
 
 
-def test_a_sweep_that_is_stopped_before_its_process_exists_begins_no_trial(app: App) -> None:
+def test_a_sweep_that_is_stopped_before_its_process_exists_begins_no_trial(qtbot: QtBot, app: App) -> None:
     told = begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
     assert app[SweepController]._job is None
     app.actions["stopSweep"].trigger()
-    until(lambda: not app[SweepController].is_busy)
+    qtbot.waitUntil(lambda: not app[SweepController].is_busy)
     assert told[-1].title == "Sweep stopped"
     assert not trials(app)
     assert not app.actions["stopSweep"].isEnabled()
 
 
-def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(app: App) -> None:
+def test_a_sweep_ends_with_the_app_and_its_trial_saves_first(qtbot: QtBot, app: App) -> None:
     begin(app, "5e-4, 1e-3", 10**6, updates=10**6, interval_s=0.02)
-    until(lambda: has_grown(app), LONG_S)
+    qtbot.waitUntil(lambda: has_grown(app), timeout=LONG_MS)
     children = psutil.Process().children()
     (sweep,) = [child for child in children if "tests.support.echo_sweep" in child.cmdline()]
     family = [sweep, *sweep.children(recursive=True)]
     app[Shutdown].begin()
-    until(lambda: app[Shutdown].has_ended, LONG_S)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended, timeout=LONG_MS)
     (run,) = [run for run in RunRegistry(app.bridge.home).reconcile().values() if run.tags]
     assert (run.state, bool(run.last_checkpoint)) == (RunState.STOPPED, True)
-    until(lambda: not any(is_there(process) for process in family))
+    qtbot.waitUntil(lambda: not any(is_there(process) for process in family))
 
 
 def is_there(process: psutil.Process) -> bool:

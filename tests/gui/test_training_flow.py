@@ -7,7 +7,6 @@ from pathlib import Path
 import psutil
 import pytest
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPlainTextEdit, QPushButton
 
 from gui.app import App
@@ -15,6 +14,8 @@ from gui.features.checkpoints.dock import TrainedPage
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.run_info import GaugesController
 from gui.features.curves.view import CurvesView
+from gui.features.header.buttons import WORDS_MS, SteadyButton
+from gui.features.header.view import RunHeader
 from gui.features.log.dock import LogDock
 from gui.features.play.controller import PlayController
 from gui.features.play.live import LiveView
@@ -32,12 +33,13 @@ from gui.state.checkpoints import CheckpointList
 from gui.state.log_buffer import LogBuffer
 from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import click, find, until
+from tests.gui.conftest import QtBot, click, find, set_up
 from trainer_core.service import preflight
 from trainer_core.wire.run_record import RunState
 
 
-def start(app: App) -> None:
+def start(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
 
@@ -60,7 +62,8 @@ def test_a_fresh_home_shows_one_default_button(app: App) -> None:
     assert [b.objectName() for b in defaults] == ["startDemoButton"]
 
 
-def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
+def test_training_widgets_are_only_there_in_agent_mode(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     assert app[TrainingDock].isVisible()
     app[Session].set_mode(Mode.HUMAN)
     assert not app[TrainingDock].isVisible()
@@ -68,18 +71,20 @@ def test_training_widgets_are_only_there_in_agent_mode(app: App) -> None:
     assert app[TrainingDock].isVisible()
 
 
-def test_an_invalid_field_disables_start_and_says_why(app: App) -> None:
+def test_an_invalid_field_disables_start_and_says_why(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     click(app, names.CONSENT_CHECK)
     button = find(app, names.START_TRAINING_BUTTON)
     assert button.isEnabled()
     field = find(app, "field_num_envs", QLineEdit)
     field.selectAll()
-    QTest.keyClicks(field, "0")
+    qtbot.keyClicks(field, "0")
     assert not button.isEnabled()
-    assert "at least 1" in app[TrainingDock].reason.text()
+    assert "at least 1" in app[TrainingDock].launch.reason.text()
     field.selectAll()
-    QTest.keyClicks(field, "32")
+    qtbot.keyClicks(field, "32")
     assert not button.isEnabled(), "3 was another command than the one that was agreed to"
+    assert app[TrainingDock].launch.reason.text() == "The command changed: tick the box again"
     click(app, names.CONSENT_CHECK)
     assert button.isEnabled()
     assert app[TrainingController].draft.config.num_envs == 32
@@ -104,37 +109,37 @@ def test_train_new_and_use_trained_keep_their_own_choices(app: App) -> None:
     assert app[PlayController].policy_mode == "sample"
 
 
-def test_a_start_leaves_the_tab_that_one_went_to(app: App) -> None:
+def test_a_start_leaves_the_tab_that_one_went_to(qtbot: QtBot, app: App) -> None:
     assert app[Navigation].welcome
     app.window.center.setCurrentWidget(app[ReplayView])
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     assert app.window.center.currentWidget() is app[ReplayView]
 
 
-def test_a_start_shows_the_wall_where_no_game_plays(app: App) -> None:
+def test_a_start_shows_the_wall_where_no_game_plays(qtbot: QtBot, app: App) -> None:
     app[Navigation].leave_welcome()
     assert app.window.center.currentWidget() is app[LiveView]
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     assert app.window.center.currentWidget() is app[EnvWall]
 
 
-def test_without_consent_nothing_is_spawned(app: App) -> None:
+def test_without_consent_nothing_is_spawned(qtbot: QtBot, app: App) -> None:
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
     click(app, names.START_TRAINING_BUTTON)
     app[TrainingController].start()
-    QTest.qWait(100)
+    qtbot.wait(100)
     assert not app.bridge.service.runs
     assert not app.bridge.home.runs.exists()
 
 
-def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
+def test_the_command_on_show_is_the_command_that_runs(qtbot: QtBot, app: App) -> None:
     shown = find(app, names.COMMAND_PREVIEW, QPlainTextEdit).toPlainText()
     assert shown in find(app, "equivalentLine").toolTip(), "in a small window too"
     plan = app[TrainingController].plan
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     record = app[TrainingController].record
     assert plan is not None
     assert record is not None
@@ -145,139 +150,144 @@ def test_the_command_on_show_is_the_command_that_runs(app: App) -> None:
     assert not find(app, names.CONSENT_CHECK, QCheckBox).isChecked()
 
 
-def test_train_new_lists_the_checks(app: App) -> None:
+def test_train_new_lists_the_checks(qtbot: QtBot, app: App) -> None:
+    set_up(qtbot, app)
     click(app, names.TRAIN_NEW_BUTTON)
-    until(lambda: not app[TrainingController].checking)
+    qtbot.waitUntil(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
     assert texts.count() == 6
     assert texts.item(2).text() == "ok Task: tiny_goal, built in"
 
 
 def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def probe(runner: object) -> dict[str, object]:
         return {"python": "3.11", "modules": {}, "gpus": []}
 
     monkeypatch.setattr(preflight, "_probe", probe)
+    set_up(qtbot, app)
     app[TrainingController].draft.set_values({"device": "cuda:0", "num_envs": 8192})
     click(app, names.CONSENT_CHECK)
     click(app, names.START_TRAINING_BUTTON)
-    until(lambda: not app[TrainingController].starting)
+    qtbot.waitUntil(lambda: not app[TrainingController].starting)
     assert not app.bridge.service.runs
     assert "CUDA" in app[TrainingController].reason()
-    fix = app[TrainingDock].checks.fix
+    fix = app[TrainingDock].launch.checks.fix
     assert fix.isVisible()
-    QTest.mouseClick(fix, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(fix, Qt.MouseButton.LeftButton)
     assert app[TrainingController].draft.config.device == "cpu"
-    until(lambda: len(app[TrainingController].checks) == 6 and not app[TrainingController].checking)
+    qtbot.waitUntil(lambda: len(app[TrainingController].checks) == 6 and not app[TrainingController].checking)
     assert not any(check.status == "fail" for check in app[TrainingController].checks)
 
 
-def test_the_badge_walks_through_a_whole_run(make_app) -> None:
+def test_the_badge_walks_through_a_whole_run(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=5, interval_s=0.01)
-    seen = [app[TrainingDock].badge.text()]
+    seen = [app[RunHeader].badge.text()]
 
     def note() -> None:
-        text = app[TrainingDock].badge.text()
+        text = app[RunHeader].badge.text()
         if text != seen[-1]:
             seen.append(text)
 
     app[TrainingController].badge_changed.connect(note)
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.FINISHED)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.FINISHED)
     assert seen == ["Idle", "Preflight", "Starting", "Running", "Finished"]
 
 
-def test_curves_log_table_and_checkpoint_appear_while_it_runs(app: App) -> None:
+def test_curves_log_table_and_checkpoint_appear_while_it_runs(qtbot: QtBot, app: App) -> None:
     sizes: list[int] = []
     app[GaugesController].disk_use_read.connect(lambda _, size: sizes.append(size))
-    start(app)
-    until(lambda: app[TelemetryModel].focus and len(app[TelemetryModel].run(app[TelemetryModel].focus).table) > 20)
+    start(qtbot, app)
+    qtbot.waitUntil(
+        lambda: app[TelemetryModel].focus and len(app[TelemetryModel].run(app[TelemetryModel].focus).table) > 20
+    )
     card = app[TelemetryDock].cards["reward_mean"]
-    until(lambda: card.redraws > 1)
+    qtbot.waitUntil(lambda: card.redraws > 1)
     assert card.readout()["reward"] > -0.01
     assert app[RunList].rowCount() == 1
     click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state is RunState.STOPPED)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.STOPPED)
     assert app[CheckpointList].rowCount() == 1
-    until(lambda: len(sizes) > 1 and sizes[-1] > sizes[0])  # a checkpoint takes room
+    qtbot.waitUntil(lambda: len(sizes) > 1 and sizes[-1] > sizes[0])  # a checkpoint takes room
     app[LogDock].flush()
     assert "stray print" in app[LogDock].view.toPlainText()
-    assert "stopped by you" in app[TrainingDock].detail.text()
+    assert "stopped by you" in app[RunHeader].left.value.text()
 
 
-def test_the_badge_says_how_far_a_validation_is(make_app) -> None:
+def test_the_badge_says_how_far_a_validation_is(qtbot: QtBot, make_app) -> None:
     found = "greedy 1.00, sampled 0.38: not confirmed"
     app = make_app(updates=1000, interval_s=0.01, validates=True, found=found)
-    start(app)
-    dock = app[TrainingDock]
-    until(lambda: dock.badge.text() == "Validating")
-    assert dock.detail.text() == "Validating 7 of 16 episodes, 40% played"
+    start(qtbot, app)
+    header = app[RunHeader]
+    qtbot.waitUntil(lambda: header.badge.text() == "Validating 7 of 16")
     assert not any("7 of 16" in line.text for line in app[LogBuffer].lines)
     run_id = app[TrainingController].run_id
     (app.bridge.home.run(run_id).root / "validated").touch()
-    until(lambda: dock.badge.text() == "Running")
-    until(lambda: "environment steps; " + found in dock.detail.text())
+    qtbot.waitUntil(lambda: header.badge.text() == "Running")
+    qtbot.waitUntil(lambda: header.left.remark.text() == found)
 
 
-def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(app: App) -> None:
+def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app: App) -> None:
     training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
+    set_up(qtbot, app)
     click(app, names.TRAIN_NEW_BUTTON)
     training.draft.set_text("algo", "a2c")
-    until(lambda: any(check.name == "Algorithm" for check in training.checks))
+    qtbot.waitUntil(lambda: any(check.name == "Algorithm" for check in training.checks))
     (found,) = [check for check in training.checks if check.name == "Algorithm"]
     assert found.status == "warn"
     assert found.detail.startswith("A2C does not learn Pocket Quest's first stage: 19 % after")
 
 
-def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(app: App) -> None:
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(qtbot: QtBot, app: App) -> None:
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     click(app, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state is RunState.PAUSED)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.PAUSED)
+    qtbot.waitUntil(lambda: find(app, names.PAUSE_TRAINING_BUTTON).accessibleName() == "Resume")
     click(app, names.PAUSE_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     app[TrainingController].last_record_at -= 31
     assert app[TrainingController].stalled_for() > 30
-    until(lambda: app[TrainingController].stalled_for() == 0)
+    qtbot.waitUntil(lambda: app[TrainingController].stalled_for() == 0)
 
 
-def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(make_app) -> None:
+def test_bad_lines_are_shown_in_the_log_and_the_curve_goes_on(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=5, interval_s=0.01, garbage=True)
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.FINISHED)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.FINISHED)
     assert len(app[TelemetryModel].run(app[TrainingController].run_id).table) == 5
     app[LogDock].flush()
     assert app[LogDock].view.toPlainText().count("bad line") == 10
 
 
-def test_the_demo_is_two_clicks(make_app) -> None:
+def test_the_demo_is_two_clicks(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=1000, interval_s=0.01)
     click(app, "startDemoButton")
     app[TrainingController].draft.set_values({"task": "tiny_goal"})
     assert find(app, "demoCommand", QPlainTextEdit).toPlainText()
     assert not app.bridge.service.runs
     click(app, "runDemoButton")
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     assert app.window.center.currentWidget() is app[EnvWall]
 
 
-def test_a_second_window_sees_what_the_first_one_ran(make_app, tmp_path: Path) -> None:
+def test_a_second_window_sees_what_the_first_one_ran(qtbot: QtBot, make_app, tmp_path: Path) -> None:
     first = make_app(updates=20, interval_s=0.01)
-    start(first)
-    until(lambda: first[TrainingController].state is RunState.FINISHED)
+    start(qtbot, first)
+    qtbot.waitUntil(lambda: first[TrainingController].state is RunState.FINISHED)
     second = make_app()
     run_id = first[TrainingController].run_id
-    until(lambda: len(second[TelemetryModel].run(run_id).table) == 20)
-    until(lambda: second[CheckpointList].rowCount() == 1)
+    qtbot.waitUntil(lambda: len(second[TelemetryModel].run(run_id).table) == 20)
+    qtbot.waitUntil(lambda: second[CheckpointList].rowCount() == 1)
     assert second[TrainingController].state is RunState.FINISHED
 
 
-def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(app: App) -> None:
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(qtbot: QtBot, app: App) -> None:
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     record = app[TrainingController].record
     assert record is not None
     pid = record.pid
@@ -286,16 +296,18 @@ def test_closing_while_it_runs_asks_and_stopping_leaves_no_process(app: App) -> 
     assert not app[Shutdown].has_begun
     assert app[TrainingController].state is RunState.RUNNING
     app.window.close()
-    until(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))
+    qtbot.waitUntil(lambda: app.window.findChildren(QPushButton, "stopAndCloseButton"))
     click(app, "stopAndCloseButton")
-    until(lambda: app[Shutdown].has_ended)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     assert app.bridge.service.registry.load()[app[TrainingController].run_id].state is RunState.STOPPED
 
 
-def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    start(app)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
+def test_keep_running_closes_the_app_and_hands_its_runs_over(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[TrainingController].state is RunState.RUNNING)
     service, kept = app.bridge.service, []
     close = service.close
 
@@ -306,58 +318,60 @@ def test_keep_running_closes_the_app_and_hands_its_runs_over(app: App, monkeypat
     monkeypatch.setattr(service, "close", noted)
     app.window.close()
     click(app, "keepRunningButton")
-    until(lambda: app[Shutdown].has_ended)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
     assert kept == [True]
 
 
-def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(app: App) -> None:
+def test_a_detached_run_is_handed_to_the_keeper_and_closing_asks_nothing(qtbot: QtBot, app: App) -> None:
     service, called = app.bridge.service, []
     service._start_detached_host = called.append
+    set_up(qtbot, app)
+    click(app, "exactCommand")
     click(app, names.DETACH_CHECK)
-    assert app[TrainingDock].equivalent.text().endswith(" --detach")
-    start(app)
-    until(lambda: called)
+    assert find(app, "equivalentLine").text().endswith(" --detach")
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: called)
     (entry,) = service.queue.entries()
     assert (entry.run_id, entry.detached) == (app[TrainingController].run_id, True)
     assert app[TrainingController].state is RunState.QUEUED
     app.window.close()
-    until(lambda: app[Shutdown].has_ended)
+    qtbot.waitUntil(lambda: app[Shutdown].has_ended)
     assert [waits.run_id for waits in service.queue.entries()] == [entry.run_id]
 
 
-def test_a_card_says_that_kernels_compile_until_the_first_update(make_app) -> None:
+def test_a_card_says_that_kernels_compile_until_the_first_update(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=1000, interval_s=0.01, compiles=True)
     wall, curves = app[EnvWall], app[CurvesView]
-    start(app)
-    until(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: "part 2, ppu.render_parallel" in wall.card.words.text())
     assert app.window.center.currentWidget() is wall
     assert wall.card.isVisible()
     assert wall.card.bar.value() == round(0.87 * wall.card.bar.maximum())
-    assert not wall.screen_view.isVisible()
-    assert wall.screen_view.hint == wall.caption.text() == "The run is starting"
+    assert not wall.view.isVisible()
+    assert wall.view.hint == "The run is starting"
     app[Navigation].show(Place.CURVES)
-    until(lambda: curves.compiling_card.isVisible())
+    qtbot.waitUntil(lambda: curves.compiling_card.isVisible())
     plot = app[TelemetryDock].cards["reward_mean"]
     plot.redraw()
     assert plot._empty.text() == "Compiling the Game Boy, once"
     (app.bridge.home.run(app[TrainingController].run_id).root / "compiled").touch()
-    until(lambda: app[TelemetryModel].run(app[TelemetryModel].focus).last_update)
+    qtbot.waitUntil(lambda: app[TelemetryModel].run(app[TelemetryModel].focus).last_update)
     assert not curves.compiling_card.is_on
-    until(lambda: not curves.compiling_card.isVisible())
+    qtbot.waitUntil(lambda: not curves.compiling_card.isVisible())
     app[Navigation].show(Place.WALL)
-    assert wall.screen_view.isVisible()
+    assert wall.view.isVisible()
 
 
-def test_a_worker_that_dies_while_it_compiles_leaves_no_card(make_app) -> None:
+def test_a_worker_that_dies_while_it_compiles_leaves_no_card(qtbot: QtBot, make_app) -> None:
     app = make_app(compiles=True)
-    start(app)
-    until(lambda: app[EnvWall].card.is_on)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: app[EnvWall].card.is_on)
     run = app[TrainingController].record
     assert run is not None
     psutil.Process(run.pid).kill()
-    until(lambda: app[TrainingController].state.is_end)
+    qtbot.waitUntil(lambda: app[TrainingController].state.is_end)
     assert not app[EnvWall].card.is_on
-    assert app[EnvWall].screen_view.hint == "This run has ended"
+    assert app[EnvWall].view.hint == "This run has ended"
 
 
 def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:
@@ -371,61 +385,54 @@ def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> 
     assert other.isHidden()
 
 
-def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(make_app) -> None:
+def test_a_queued_run_says_what_it_waits_for_and_leaves_the_focus(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.02)
     training, model, curves = app[TrainingController], app[TelemetryModel], app[CurvesView]
-    start(app)
-    until(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: training.state is RunState.RUNNING and model.run(model.focus).last_update)
     first = training.run_id
     app[Navigation].show(Place.CURVES)
-    start(app)
-    until(lambda: len(app.bridge.service.queue.entries()) == 1)
-    until(lambda: app.window.banners.banners)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: len(app.bridge.service.queue.entries()) == 1)
+    qtbot.waitUntil(lambda: app.window.banners.banners)
     (second,) = [entry.run_id for entry in app.bridge.service.queue.entries()]
     assert (training.run_id, model.focus) == (first, first)
     assert find(app, names.STOP_TRAINING_BUTTON).isEnabled()
     app[RunsController].show(second)
-    words = f"Waits for run {model.label(first)}"
-    until(lambda: curves._empty.isVisible())
+    words = app[RunsController].waiting_for(app.bridge.service.runs[second])
+    assert words.startswith("Waiting for ")
+    qtbot.waitUntil(lambda: curves._empty.isVisible())
     assert curves._empty.text() == words
     plot = app[TelemetryDock].cards["reward_mean"]
     plot.redraw()
     assert plot._empty.text() == words
     app.bridge.spawn(app.bridge.service.stop(second))
-    until(lambda: curves._empty.text() == "It ended before its first update")
+    qtbot.waitUntil(lambda: curves._empty.text() == "No update before it was stopped")
     assert not app.window.banners.banners, "it waits no more"
 
 
-def test_curves_of_a_run_that_ended_before_its_first_update_promise_none(make_app) -> None:
-    app = make_app(updates=1000, interval_s=60.0)
-    start(app)
-    app[Navigation].show(Place.CURVES)
-    until(lambda: app[TrainingController].state is RunState.RUNNING)
-    click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: app[TrainingController].state.is_end)
-    until(lambda: app[CurvesView]._empty.text() == "It ended before its first update")
-
-
-def test_a_double_click_on_resume_resumes_once(make_app) -> None:
+def test_a_double_click_on_resume_resumes_once(qtbot: QtBot, make_app) -> None:
     app = make_app(updates=100_000, interval_s=0.01)
     training, problems = app[TrainingController], []
     app.bridge.problem.connect(lambda title, cause: problems.append(cause))
-    start(app)
-    until(lambda: training.record and training.record.env_steps)
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: training.record and training.record.env_steps)
     click(app, names.STOP_TRAINING_BUTTON)
-    until(lambda: training.state.is_end)
-    until(lambda: training.record and training.record.last_checkpoint)
-    until(lambda: find(app, "resumeRunButton").isEnabled())
+    qtbot.waitUntil(lambda: training.state.is_end)
+    qtbot.waitUntil(lambda: training.record and training.record.last_checkpoint)
+    qtbot.waitUntil(lambda: find(app, "resumeRunButton").isEnabled())
     app[RunsController].resume()
     assert not find(app, "resumeRunButton").isEnabled(), "its verb is under way"
     app[RunsController].resume()
-    until(lambda: training.state is RunState.RUNNING)
-    QTest.qWait(50)
+    qtbot.waitUntil(lambda: training.state is RunState.RUNNING)
+    qtbot.wait(50)
     assert problems == []
     assert not training.resuming
 
 
-def test_the_second_half_of_a_double_click_is_not_for_other_words(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_half_of_a_double_click_is_not_for_other_words(
+    qtbot: QtBot, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = []
     words = ["Stop"]
     action = app.actions.add("both", lambda: words[0], lambda: done.append(words[0]))
@@ -437,14 +444,26 @@ def test_the_second_half_of_a_double_click_is_not_for_other_words(app: App, monk
         action.refresh()
         made.click()
         assert done == ["Stop"]
-        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        verbs = app[TrainingDock]._verbs
-        until(lambda: not verbs.testAttribute(deaf))
-        verbs.setCurrentIndex(1 - verbs.currentIndex())
-        assert verbs.testAttribute(deaf), "other buttons came under the pointer"
-        until(lambda: not verbs.testAttribute(deaf))
-        QTest.qWait(50)
+        qtbot.wait(450)
         made.click()
         assert done == ["Stop", "Force now"], "later it is a click of its own"
     finally:
         QApplication.setDoubleClickInterval(1)
+
+
+def test_a_steady_button_does_what_it_says_and_changes_only_when_it_is_let_go(qtbot: QtBot, app: App) -> None:
+    done, words = [], ["Pause"]
+    action = app.actions.add("steady", lambda: words[0], lambda: done.append(words[0]))
+    made = SteadyButton(action, "steadyButton")
+    made.click()
+    words[0] = "Resume"
+    action.refresh()
+    made.click()
+    assert (made.text(), done) == ("Pause", ["Pause"]), "the second click of a double click does nothing"
+    made.setDown(True)
+    qtbot.wait(WORDS_MS + 50)
+    assert made.text() == "Pause", "not under a pressed pointer"
+    made.setDown(False)
+    qtbot.waitUntil(lambda: made.text() == "Resume")
+    made.click()
+    assert done == ["Pause", "Resume"]

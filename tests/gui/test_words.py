@@ -15,8 +15,10 @@ import gui
 from gui.features.games.model import RomLibrary
 from gui.kit import words
 from gui.kit.settings import Settings
+from gui.state.run_words import reason_words
 from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runs.index import LOST_REASON
 
 LEAST_SHARE = 0.85
 """Of the texts in the source that a language must have; what it lacks is English."""
@@ -25,6 +27,7 @@ KEYS = re.compile(r"\((?:(?:Ctrl|Shift|Alt)\+)*[^()\s]+\)$")
 DATA = {
     "agentCatalog",
     "taskCatalog",
+    "strip_taskCatalog",
     "equivalentLine",
     "startReason",
     "commandPreview",
@@ -35,6 +38,8 @@ DATA = {
     "ScrollRightButton",
     "openWandbButton",
     "speedBox",
+    "headerTask",
+    "nextRun",
 }
 """Widgets whose text is data (tasks, libraries, commands, brands) or Qt's own."""
 
@@ -149,8 +154,20 @@ def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
     try:
         app = make_app(german_home(tmp_path))
         assert app.actions["start"].text() == "Training starten"
-        assert app.window.center.tabText(1) == "Kurven"
-        assert words.tr("{count} runs were configured alike.", count=3).startswith("3 Läufe")
+        assert app.window.center.tabText(2) == "Kurven"
+        assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
         assert words.tr("never said") == "never said"
+    finally:
+        words.choose_language(words.ENGLISH)
+
+
+def test_reasons_of_the_trainers_are_told_in_the_language_of_the_app() -> None:
+    reached = "validation reached 0.969 in greedy play, 1.000 leaving loops, 1.000 sampled"
+    assert reason_words(reached) == "97 % on held-out starts"
+    assert reason_words("disk full") == "disk full"
+    known = (LOST_REASON, "time limit of 40 s", "stopped by you", "forced: killed, it ignored stop and SIGTERM")
+    try:
+        words.choose_language("de")
+        assert all(reason_words(reason) != reason for reason in (*known, reached))
     finally:
         words.choose_language(words.ENGLISH)

@@ -17,7 +17,7 @@ from gui.features.runs.model import RunList
 from gui.kit.settings import Settings
 from gui.state.bridge import release_loop
 from gui.state.run_notes import RunNotes
-from tests.gui.conftest import close
+from tests.gui.conftest import QtBot, close
 from trainer_core.cli.main import main
 from trainer_core.lab.paths import CHECKOUT
 
@@ -160,4 +160,4 @@ def test_the_app_opens_it_with_its_settings(home: Path, loop: None) -> None:
         assert app[Settings].text("view/screen") == "grey"
         assert not app[Settings].blob("layout/geometry").isEmpty()
     finally:
-        close(app)
+        close(QtBot(), app)

@@ -36,10 +36,10 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed here: no wheel can be built")
     source = tmp_path_factory.mktemp("source")
-    for name in ("dmglab", *PACKAGES, "assets"):
+    for name in ("dmglab", *PACKAGES, "assets", "docs"):
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(CHECKOUT / name, source / name, ignore=ignore)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source / name)
     return source
 
@@ -86,10 +86,14 @@ def test_the_wheel_carries_the_pins_and_examples_of_every_guest(wheel: zipfile.Z
 
 def test_the_wheel_carries_what_runs_need_of_the_assets_and_no_sources_of_games(wheel: zipfile.ZipFile) -> None:
     assets = CHECKOUT / "assets"
-    wanted = {*assets.glob("games/*/*.gb"), *assets.glob("icons/*"), *assets.glob("desktop/*")}
+    wanted = {*assets.glob("games/*/*.gb"), *assets.glob("icons/*"), *assets.glob("fonts/*"), *assets.glob("desktop/*")}
     wanted |= {path for path in assets.glob("tasks/**/*") if path.is_file()}
     assert wanted
     names = set(wheel.namelist())
+    docs = CHECKOUT / "docs"
+    manual = [docs / "CHANGELOG.md", *docs.glob("guide/*"), *docs.glob("reference/*"), *docs.glob("images/app-*")]
+    assert {f"{SHELF}/dmglab_docs/{page.relative_to(docs).as_posix()}" for page in manual} <= names
+    assert f"{SHELF}/dmglab_docs/requirements.txt" not in names
     there = f"{SHELF}/dmglab_assets"
     assert {f"{there}/{path.relative_to(assets).as_posix()}" for path in wanted} <= names
     endings = {Path(name).suffix for name in names if name.startswith(f"{there}/games")}
@@ -106,7 +110,8 @@ def test_the_metadata_name_a_range_of_torch_the_licence_and_both_programs(wheel:
         if line.startswith("Requires-Dist: torch")
     }
     assert torch == "torch>=2.11"
-    assert wheel.read(f"{info}/licenses/LICENSE") == (CHECKOUT / "LICENSE").read_bytes()
+    for name in ("LICENSE", "assets/fonts/OFL.txt"):
+        assert wheel.read(f"{info}/licenses/{name}") == (CHECKOUT / name).read_bytes()
     points = configparser.ConfigParser()
     points.optionxform = str  # type: ignore[assignment]
     points.read_string(wheel.read(f"{info}/entry_points.txt").decode())

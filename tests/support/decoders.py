@@ -39,6 +39,7 @@ from gui.kit.settings import LAYOUT_VERSION, Settings, read_ini
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
 from gui.state import telemetry as view_memory
 from gui.state.run_notes import RunNotes
+from gui.state.task_pictures import read_first_picture
 from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
@@ -863,6 +864,12 @@ _DECODERS = (
         _unfinished,
         _recover,
         (Part("rec/unfinished.json", "json"), Part("rec/steps.jsonl", "lines")),
+    ),
+    Decoder(
+        "first picture of a task",
+        _copied(TASK / "starts.npz", "starts.npz"),
+        lambda f: read_first_picture(f / "starts.npz", "pictures"),
+        (Part("starts.npz", "npz"),),
     ),
     Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),
     Decoder("plots", _json("value.json", ["a"]), _setting(PlotChoices), (Part("value.json", "json"),)),

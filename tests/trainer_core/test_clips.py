@@ -350,4 +350,4 @@ def test_a_rollouts_pictures_buttons_and_rewards_are_its_logs(
         assert held == [ACTION_MASKS[row["action"]]] * 8 + [0] * 16
         picture = played.pictures[(k + 1) * 24 // (every or 24)]
         np.testing.assert_array_equal(replay.picture(step.last_frame), picture)
-        assert f"step {k + 1}   action {row['button']}   " in replay.describe(step.last_frame)
+        assert f"step {k + 1}   {row['button']}   " in replay.describe(step.last_frame)

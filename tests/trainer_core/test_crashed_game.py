@@ -64,4 +64,4 @@ def test_a_step_without_a_goal_has_neither_reward_nor_distance(tmp_path: Path) -
     replay = Replay(Path(player.record(False)))
     player.close()
     assert not replay.has_goal
-    assert replay.describe(replay.steps[0].last_frame) == "step 1   action none"
+    assert replay.describe(replay.steps[0].last_frame) == "step 1   none"

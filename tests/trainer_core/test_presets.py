@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.lab.presets import PRESETS, preset_config, suggest_preset, wishes_of
+from trainer_core.lab.presets import PRESETS, fitting_preset, preset_config, suggest_preset, wishes_of
 from trainer_core.lab.tasks import load_task
+from trainer_core.service import find_cards, graphics_cards
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import TaskError
 
@@ -69,3 +72,45 @@ def test_what_no_run_can_have_no_task_may_want(wrong: str, tmp_path: Path) -> No
     with pytest.raises(TaskError, match="training") as caught:
         load_task(wishing(tmp_path, "odd", wrong))
     assert len(str(caught.value).removeprefix(str(tmp_path))) < 300
+
+
+TWO = "echo '0, GPU-a, NVIDIA H200, 143771'; echo '1, GPU-b, Tesla T4, 15360'"
+
+
+@pytest.mark.parametrize(
+    ("script", "visible", "names"),
+    [
+        (TWO, None, ["NVIDIA H200", "Tesla T4"]),
+        (TWO, "1", ["Tesla T4"]),
+        (TWO, "GPU-b,0", ["Tesla T4", "NVIDIA H200"]),
+        (TWO, "0,7,1", ["NVIDIA H200"]),
+        (TWO, "", []),
+        (f"{TWO}; exit 9", None, []),
+        ("echo NVIDIA-SMI has failed, because; head -c 3000 /dev/urandom", None, []),
+        ("yes '0, GPU-a, NVIDIA H200, 143771'", None, []),
+        ("sleep 600", None, []),
+        (None, None, []),
+    ],
+)
+def test_graphics_cards_are_those_that_nvidia_smi_lists_in_time(
+    script: str | None, visible: str | None, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphics_cards, "PATIENCE_S", 0.3)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if script is not None:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    begun = time.monotonic()
+    found = asyncio.run(find_cards())
+    assert [card["name"] for card in found] == names
+    assert time.monotonic() - begun < 5.0
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "preset"), [(0, "laptop"), (4096, "laptop"), (8188, "gpu"), (24564, "gpu"), (40536, "big_gpu")]
+)
+def test_the_memory_of_the_gpu_chooses_the_preset(mebibytes: int, preset: str) -> None:
+    assert fitting_preset(mebibytes << 20) == preset

@@ -94,7 +94,7 @@ def check_steps(player: Player, replay: Replay) -> None:
         assert judge.dist == step.dist, "the last frame shows what was judged"
         for frame in (step.first_frame, step.last_frame):
             assert replay.steps[replay.step_at(frame)] is step
-            assert f"action {ACTIONS[step.action]}" in replay.describe(frame)
+            assert f"   {ACTIONS[step.action]}   " in f"{replay.describe(frame)}   "
 
 
 def test_a_frame_is_told_with_the_step_it_belongs_to(player: Player) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.made_checkpoints import make_checkpoint
 from tests.support.scripted_native import ScriptedNative, scripted_native
+from trainer_core.host.agent import StackedAgent
+from trainer_core.host.wait_for_order import wait_for_order
 from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.play.played_game import Player
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.service import PlayerService, StopLadder, TrainerService
 from trainer_core.wire.errors import LabError
+from trainer_core.wire.frames import FrameReader
 from trainer_core.wire.playing import PlayerConfig
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import RunSpec
@@ -127,6 +133,63 @@ def test_a_player_that_waits_for_a_person_makes_way_for_one_with_a_policy(
 
     asyncio.run(scenario())
     assert told == ["person", "ended", "policy"], "one with a policy plays for a person as well"
+
+
+def test_a_player_shows_its_first_picture_before_it_loads_a_policy(tmp_path: Path) -> None:
+    def no_agent(*_: object, **__: object) -> StackedAgent:
+        assert FrameReader(tmp_path / "frames.bin.new").seq == 1
+        raise LabError("no network")
+
+    run = tmp_path / "run"
+    make_checkpoint(run)
+    with pytest.raises(LabError, match="no network"):
+        Player(
+            tmp_path,
+            HomePaths(tmp_path),
+            PlayerConfig(task="tiny_goal", checkpoint=str(run)),
+            lambda *_, **__: None,
+            no_agent,
+        )
+    assert not (tmp_path / "frames.bin").exists(), "it does not replace another player"
+
+
+def test_the_first_picture_is_told_of_unless_another_player_is_active(tmp_path: Path) -> None:
+    wait = "while new.exists(): time.sleep(0.01)"
+    script = f"import sys, time, pathlib\nnew = pathlib.Path(sys.argv[1], 'frames.bin.new')\nnew.touch()\n{wait}"
+
+    @dataclass(frozen=True, kw_only=True)
+    class Slow(WaitingNative):
+        def play(self, player_dir: Path) -> list[str]:
+            return [sys.executable, "-c", script, str(player_dir)]
+
+    async def scenario() -> None:
+        native = service_of(tmp_path).runners[0]
+        slow = Slow(**{spec.name: getattr(native, spec.name) for spec in dataclasses.fields(native)})
+        player, seen = PlayerService(HomePaths(tmp_path), runners=(slow,)), list[str]()
+
+        def look(path: Path) -> None:
+            seen.append(path.name)
+            path.unlink()
+
+        player.on_preview = look
+        with pytest.raises(LabError, match="ended with status 0"):
+            await player.start(PlayerConfig(task="tiny_goal"))
+        assert seen == ["frames.bin.new"]
+
+    asyncio.run(scenario())
+
+
+def test_an_order_that_comes_early_leaves_out_what_is_not_loaded_yet() -> None:
+    ours, theirs = socket.socketpair()
+    done: list[str] = []
+
+    def load() -> None:
+        done.append("game")
+        socket.send_fds(ours, [b'{"env": {"A": "b"}, "descriptors": []}'], [])
+
+    with ours:
+        assert wait_for_order(theirs.detach(), load, lambda: done.append("torch")) == {"A": "b"}
+    assert done == ["game"]
 
 
 async def finished(service: TrainerService, run_id: str) -> RunRecord:

@@ -66,14 +66,14 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
     assert dmglab("queue", "hold", "b")["queue"] == ["b", run_id, "a"]
     listed = dmglab("queue", "list", "--json")["queue"]
     assert [(row["run_id"], row.get("held", False)) for row in listed] == [("b", True), (run_id, True), ("a", False)]
-    dmglab("queue", "release", run_id)
+    dmglab("queue", "release", "mi")
     assert dmglab("queue", "remove", "a")["state"] == "stopped"
     assert dmglab("stop", "b")["state"] == "stopped"
     with RunQueue(home).locked() as entries:  # killed before the index knew of it
         RunQueue(home).write([*entries, QueueEntry(run_id="ghost", devices=("cpu",))])
     assert dmglab("queue", "remove", "ghost")["run_id"] == "ghost"
     _, table = dmglab.text("queue", "list", "--text")
-    assert table.splitlines()[1].split() == ["1", run_id, "tiny_goal", "native", "cpu", "3"]
+    assert table.splitlines()[1].split() == ["1", "mine", run_id, "tiny_goal", "native", "cpu", "3"]
     assert len(table.splitlines()) == 2
 
 
@@ -86,11 +86,11 @@ def test_the_queue_from_a_shell(home: HomePaths, dmglab: Shell) -> None:
         (("queue", "move", "a", "0"), "count from 1"),
         (("queue", "remove", "x"), "'x' does not wait"),
         (("queue", "dance"), "unknown verb 'dance'"),
-        (("stop", "x"), "no run is called 'x'"),
+        (("stop", "x"), "no run 'x' below"),
         (("stop",), "name a run: no run is active"),
-        (("stop", "run-00000"), "run-00000 has ended already (finished)"),
-        (("stop", "latest"), "run-00000 has ended already (finished)"),
-        (("pause", "run-00000"), "run-00000 has ended already (finished)"),
+        (("stop", "run-00000"), "(run-00000) has ended already (finished)"),
+        (("stop", "latest"), "(run-00000) has ended already (finished)"),
+        (("pause", "run-00000"), "(run-00000) has ended already (finished)"),
         (("train", "--task", "nowhere", "--detach"), "no task 'nowhere'"),
         (("archive",), "name runs"),
         (("archive", "restore", "/nowhere.tar.gz"), "No such file"),
@@ -162,7 +162,7 @@ def test_a_run_that_is_being_resumed_is_reached(
     if verb == "stop":
         assert (found["state"], found["reason"]) == ("stopped", "Stop")
     else:
-        assert found["error"] == "run run-00000 has ended: stopped"
+        assert found["error"] == "run n (run-00000) has ended: stopped"
         assert RunRegistry(home).load()["run-00000"].reason == "Pause"
 
 

@@ -16,7 +16,7 @@ from trainer_core.cli.main import main
 from trainer_core.envs.single_game import ConsoleGame, open_game
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
-from trainer_core.play.pacer import Pacer
+from trainer_core.play.pacer import SPEED_WINDOW, Pacer
 from trainer_core.play.sdl_output import why_no_device
 from trainer_core.play.sound import FASTEST, REFILL, TARGET_S, GameSound, Speaker
 from trainer_core.wire import commands, records
@@ -151,6 +151,19 @@ def test_a_late_frame_is_heard_for_about_as_long_as_it_is_late(
         card.sleep(late_s if number % 80 == 79 else 0.003)
     step_s = REFILL / FRAMES_PER_SECOND / speed
     assert 0.02 < card.longest_gap_s() < late_s - TARGET_S + step_s + 0.043
+
+
+@pytest.mark.parametrize(("speed", "measured"), [(0.25, 0.25), (1.0, 1.0), (4.0, 4.0), (0.0, 5.6)])
+def test_frames_come_at_the_speed_asked_for_and_the_real_one_is_told(
+    monkeypatch: pytest.MonkeyPatch, speed: float, measured: float
+) -> None:
+    clock = Card()
+    monkeypatch.setattr("trainer_core.play.pacer.time", clock)
+    pacer = Pacer(speed)
+    for _ in range(2 * SPEED_WINDOW):
+        pacer.wait()
+        clock.sleep(0.003)  # what a frame takes: at full speed 333 a second are possible
+    assert pacer.measured == pytest.approx(measured, rel=0.1)
 
 
 @pytest.mark.usefixtures("warm")

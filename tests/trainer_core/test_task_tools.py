@@ -321,7 +321,7 @@ def test_captured_states_make_a_task_and_some_are_held_out(made: Path, tmp_path:
     found = call(
         tmp_path, "new", "--id", "mine/around", "--rom", GAME, "--start", starts[0], *goal, "--around", "--count", 6
     )
-    assert found["starts"] == "6 with different pictures, the last 2 held out"
+    assert found["starts"] == "6 start states, 2 held out"
     again = ["make", "--base", BASE, "--start", *starts]
     for words, message in (
         (["--id", "mine/two", *goal], "exists"),

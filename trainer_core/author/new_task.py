@@ -143,7 +143,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
     )
     write_task(folder, contents)
     return folder, {
-        "starts": f"{len(walks)} with different pictures, the last {heldout} held out"
+        "starts": f"{len(walks)} start states, {heldout} held out"
         + (f"; {lost} dropped, from which every play ended in one dead picture" if lost else "")
         + ("" if heldout else ONE_START),
         **({"way": why_no_way or "kept as a demonstration"} if request.way else {}),

@@ -16,14 +16,15 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.archive import archive, check, restore
 from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
-from trainer_core.wire.errors import ConfigError
+from trainer_core.runs.names import the_one
+from trainer_core.wire.errors import ConfigError, shown
 from trainer_core.wire.fields import limits
 
 
 @dataclass(frozen=True)
 class Options:
     runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Run ids; not needed with --older-than."""
+    """Run names or ids; not needed with --older-than."""
     out: Path | None = None
     """Folder for the archives; default `archives` in the data folder."""
     remove: bool = False
@@ -57,21 +58,21 @@ def run(argv: list[str]) -> dict[str, Any]:
     if not chosen and options.older_than < 0:
         raise ConfigError("name runs, or give --older-than DAYS; `dmglab runs` lists the runs")
     known, rows = RunRegistry(home).reconcile(), []
-    for run_id in chosen:
-        if run_id not in known:  # a path would be walked through
-            raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
-    chosen = list(dict.fromkeys(chosen))
+    chosen = list(dict.fromkeys(the_one(text, known.values(), home).run_id for text in chosen))
     for number, run_id in enumerate(chosen):
-        row: dict[str, Any] = {"run_id": run_id, "bytes": disk_use(home, run_id).total}
+        row: dict[str, Any] = {"run_id": run_id, "name": known[run_id].name, "bytes": disk_use(home, run_id).total}
         if not options.dry_run:
-            tell_progress(number / len(chosen), run_id)
+            tell_progress(number / len(chosen), known[run_id].name)
             target = archive(home, run_id, options.out or home.archives, remove=options.remove)
             row |= {"archive": str(target), "archive_bytes": target.stat().st_size}
         rows.append(row)
     found = {"ok": True, "removed": options.remove and not options.dry_run, "runs": rows}
-    head = ("run", "MiB", "archive", "archive MiB")
-    shown = ((row["run_id"], _mib(row["bytes"]), row.get("archive"), _mib(row.get("archive_bytes", 0))) for row in rows)
-    return Result(found, table(head, shown, "No run is old enough."))
+    head = ("name", "run", "MiB", "archive", "archive MiB")
+    cells = (
+        (shown(row["name"]), row["run_id"], _mib(row["bytes"]), row.get("archive"), _mib(row.get("archive_bytes", 0)))
+        for row in rows
+    )
+    return Result(found, table(head, cells, "No run is old enough."))
 
 
 def _mib(size: int) -> str:

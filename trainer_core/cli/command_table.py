@@ -81,9 +81,9 @@ runs | runs.run | - | list the runs, or the disk space of each
 query | query.run | - | answer an SQL query over the runs and their records, read-only
     query "SELECT run_id, state FROM runs"
     query "SELECT run_id, max(env_steps) FROM updates GROUP BY run_id" --csv
-plot | plot.run | file | draw the curves of one or more runs as a PNG
-    plot var/training/runs/RUN --out curves.png
-    plot run_a run_b --smoothing 0.6 --metrics success_rate
+plot | plot.run | run | draw the curves of one or more runs as a PNG
+    plot quiet-moth-12 --out curves.png
+    plot quiet-moth-12 latest --smoothing 0.6 --metrics success_rate
 validate | validate.run | file | check a train_log.jsonl against the schema
     validate var/training/runs/RUN
     validate train_log.jsonl

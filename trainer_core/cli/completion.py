@@ -118,7 +118,8 @@ def _names(kind: str, typed: list[str]) -> list[str]:
             case "task":
                 return [*BUILT_IN_TASKS, *(task.id for task in list_tasks(home))]
             case "run":
-                return ["latest", *reversed(RunRegistry(home).load())]
+                runs = reversed(RunRegistry(home).load().values())
+                return ["latest", *(word for run in runs for word in (run.name, run.run_id))]
             case "rom":
                 return [rom.path.rpartition("/")[2] for rom in registered_roms(home).values()]
             case "runner":

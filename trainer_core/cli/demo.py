@@ -75,7 +75,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     from trainer_core.cli.local_run import train_new
     from trainer_core.play.rollout import write_rollout
 
-    trained = train_new(config, home, name="demo")
+    trained = train_new(config, home)
     paths = home.run(trained["run_id"])
     checkpoint = find_checkpoint(str(paths.root), home)
     plot_logs([paths.train_log], paths.root / "train.png", smoothing=0.6)
@@ -90,12 +90,14 @@ def run(argv: list[str]) -> dict[str, Any]:
         f"  checkpoint  {checkpoint}\n"
         f"  one episode {paths.videos / 'rollout.gif'}\n"
         f"Continue with\n"
-        f"  {dmglab} resume {paths.run_id}{beyond}\n"
-        f"  {dmglab} eval --checkpoint {paths.run_id}\n"
+        f"  {dmglab} resume {trained['name']}{beyond}\n"
+        f"  {dmglab} eval --checkpoint {trained['name']}\n"
         f"  {dmglab} --help"
     )
     found = {
         "ok": True,
+        "run_id": trained["run_id"],
+        "name": trained["name"],
         "task": config.task,
         "success_rate": trained["success_rate"],
         "env_steps": trained["env_steps"],

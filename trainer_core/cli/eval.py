@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Options:
     checkpoint: str = ""
-    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    """Checkpoint folder, or a run (name, id, folder, `latest`): its best checkpoint."""
     policy: Literal["checkpoint", "random", "untrained"] = "checkpoint"
     """Player: the checkpoint, random buttons, or an untrained network."""
     task: str = ""

@@ -23,7 +23,7 @@ from trainer_core.wire.fields import limits
 @dataclass(frozen=True)
 class Options:
     source: Annotated[str, tyro.conf.Positional] = "latest"
-    """Folder of a finished recording; with --to a run id, run folder, or `latest`."""
+    """Folder of a finished recording; with --to a run name, id or folder, or `latest`."""
     out: Path | None = None
     """File for a recording: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Folder for the
     curves of a run; default a folder named like --to in the folder of the run."""

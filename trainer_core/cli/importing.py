@@ -59,11 +59,18 @@ def _run(path: Path, home: HomePaths) -> Result:
         raise ConfigError(f"{path}: no such file or folder; name curves of W&B or TensorBoard, or a checkpoint")
     if path.is_dir() and not is_logged(path):
         record, folder = import_checkpoint(path, home)
-        found = {"ok": True, "run_id": record.run_id, "checkpoint": str(folder)}
-        return Result(found, f"Imported the checkpoint as run {record.run_id}: {folder}")
+        found = {"ok": True, "run_id": record.run_id, "name": record.name, "checkpoint": str(folder)}
+        return Result(found, f"Imported the checkpoint as run {record.title}: {folder}")
     done = import_curves(path, home)
     names, lost = [record.run_id for record in done.runs], "; ".join(done.lost)
     folder = home.run(names[0]).root
-    found = {"ok": True, "run_id": names[0], "folder": str(folder), "runs": names, "lost": lost}
+    found = {
+        "ok": True,
+        "run_id": names[0],
+        "name": done.runs[0].name,
+        "folder": str(folder),
+        "runs": names,
+        "lost": lost,
+    }
     left = f"\nNot imported: {lost}" if lost else ""
-    return Result(found, f"Imported {len(names)} runs: {', '.join(names)}{left}")
+    return Result(found, f"Imported {len(names)} runs: {', '.join(record.title for record in done.runs)}{left}")

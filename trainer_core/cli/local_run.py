@@ -128,7 +128,7 @@ def train_new(
     """
     ranks, control = _begin_process()
     ranks.require_same(repr(config))
-    run_id = ranks.agree(new_run_id())
+    run_id = ranks.agree(new_run_id(home))
     config = own_device(config, ranks)
     tasks = check_startable(config, home)
     if not ranks.is_first:
@@ -185,7 +185,7 @@ def _run_first(
 ) -> dict[str, Any]:
     """Train as the first rank, which writes the run's record and log."""
     paths = life.paths
-    say(f"run {paths.run_id} in {paths.root}")
+    say(f"run {life.record.title} in {paths.root}")
     devices: list[DeviceLock] = []  # the kernel releases them when this process ends
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
@@ -214,7 +214,7 @@ def _run_first(
         for device in devices:
             device.release()
     ranks.close()
-    return _result(paths, outcome)
+    return _result(life, outcome)
 
 
 def _take_devices(config: RunConfig, home: HomePaths, ranks: Ranks, run_id: str) -> list[DeviceLock]:
@@ -253,10 +253,12 @@ def _run_beside(
     return {}
 
 
-def _result(paths: RunPaths, outcome: Outcome) -> dict[str, Any]:
+def _result(life: RunLife, outcome: Outcome) -> dict[str, Any]:
+    paths = life.paths
     found = {
         "ok": True,
         "run_id": paths.run_id,
+        "name": life.record.name,
         "run_dir": str(paths.root),
         "state": outcome.state.value,
         "reason": outcome.reason,

@@ -37,7 +37,7 @@ def put_into_queue(
     asyncio.run(_check(order, spec))
     return queue_steps.enqueue(
         order.home,
-        new_run_id(),
+        new_run_id(order.home),
         spec,
         algo=order.runner.algorithm(spec),
         name=order.name,
@@ -62,11 +62,12 @@ def waiting_result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
     found = {
         "ok": True,
         "run_id": record.run_id,
+        "name": record.name,
         "run_dir": str(folder),
         "state": record.state.value,
         "position": position,
     }
     text = (
-        f"Run {record.run_id} waits for its device, at position {position}; `dmglab queue list` lists the waiting runs."
+        f"Run {record.title} waits for its device, at position {position}; `dmglab queue list` lists the waiting runs."
     )
     return Result(found, text)

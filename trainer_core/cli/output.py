@@ -138,7 +138,9 @@ def trained_text(found: dict[str, Any]) -> str:
     """Return the result of a training as sentences."""
     why = f" ({found['reason']})" if found["reason"] else ""
     success = f", success {found['success_rate']:.3f}" if "success_rate" in found else ""
-    lines = [f"Run {found['run_id']} is {found['state']}{why} after {found['env_steps']:,} steps{success}."]
+    lines = [
+        f"Run {found['name']} ({found['run_id']}) is {found['state']}{why} after {found['env_steps']:,} steps{success}."
+    ]
     lines += [f"checkpoint  {found['checkpoint']}"] if found["checkpoint"] else []
     return "\n".join([*lines, f"log         {found['log']}"])
 

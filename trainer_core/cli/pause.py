@@ -27,9 +27,9 @@ async def reach(service: TrainerService, run_id: str, state: RunState) -> None:
     """Wait until the run is in `state`. Raises LabError when it ended or takes too long."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PATIENCE_S
-    while (now := service.runs[run_id].state) is not state:
-        if now.is_end:
-            raise FailureError(f"run {run_id} has ended: {now}")
+    while (now := service.runs[run_id]).state is not state:
+        if now.state.is_end:
+            raise FailureError(f"run {now.title} has ended: {now.state}")
         if loop.time() > deadline:
-            raise FailureError(f"run {run_id} is {now} still, after {PATIENCE_S:g} s")
+            raise FailureError(f"run {now.title} is {now.state} still, after {PATIENCE_S:g} s")
         await asyncio.sleep(0.05)

@@ -39,7 +39,7 @@ ANSWER_S, END_S = 60.0, 20.0
 @dataclass(frozen=True)
 class Options:
     checkpoint: str = "latest"
-    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    """Checkpoint folder, or a run (name, id, folder, `latest`): its best checkpoint."""
     task: str = ""
     """Task id; default the checkpoint's, the first of several."""
     mode: Literal["greedy", "sample", "leave_loops"] = "leave_loops"

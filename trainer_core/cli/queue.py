@@ -16,13 +16,18 @@ from trainer_core.cli import train, train_guest
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.output import Result, say, table
+from trainer_core.lab.paths import HomePaths
 from trainer_core.runs import queue_steps
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.names import named as named_runs
+from trainer_core.runs.names import the_one
 from trainer_core.runs.queue import RunQueue
 from trainer_core.service.detached import DetachedLock, start_detached_host
 from trainer_core.service.detached_host import keep
 from trainer_core.wire.errors import ConfigError, FailureError, shown
 from trainer_core.wire.fields import check_device, limits
+from trainer_core.wire.run_names import run_name
+from trainer_core.wire.run_record import RunRecord
 from trainer_core.wire.spec import NATIVE_ID
 
 PRIORITY = limits(-100, 100)
@@ -55,7 +60,7 @@ class ListOptions:
 @dataclass(frozen=True)
 class RunOptions:
     run: Annotated[str, tyro.conf.Positional]
-    """Run id."""
+    """Run name or id, or the beginning of one."""
     home: Path | None = None
     """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
@@ -63,7 +68,7 @@ class RunOptions:
 @dataclass(frozen=True)
 class MoveOptions:
     run: Annotated[str, tyro.conf.Positional]
-    """Run id."""
+    """Run name or id, or the beginning of one."""
     position: Annotated[int, tyro.conf.Positional]
     """New position; 1 starts next."""
     home: Path | None = None
@@ -84,16 +89,23 @@ def list_waiting(argv: list[str]) -> dict[str, Any]:
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
     problems = [queue_steps.why_never(home, entry) for entry in entries]
     waiting = [
-        msgspec.to_builtins(entry) | ({"problem": problem} if problem else {})
+        msgspec.to_builtins(entry) | {"name": _name(runs, entry.run_id)} | ({"problem": problem} if problem else {})
         for entry, problem in zip(entries, problems, strict=True)
     ]
-    head = ("position", "run", "task", "trainer", "devices", "priority", "note")
+    head = ("position", "name", "run", "task", "trainer", "devices", "priority", "note")
     rows = []
     for position, (entry, problem) in enumerate(zip(entries, problems, strict=True), 1):
         known = runs.get(entry.run_id)
         task, runner = (known.task, known.runner) if known else ("?", "?")
         note = f"cannot start: {problem}" if problem else "held" * entry.held
-        place = (shown(entry.run_id), shown(task), runner, shown(",".join(entry.devices)), shown(entry.priority))
+        place = (
+            shown(_name(runs, entry.run_id)),
+            shown(entry.run_id),
+            shown(task),
+            runner,
+            shown(",".join(entry.devices)),
+            shown(entry.priority),
+        )
         rows.append((position, *place, note))
     return Result({"ok": True, "queue": waiting}, table(head, rows, EMPTY))
 
@@ -118,38 +130,48 @@ def add(argv: list[str]) -> dict[str, Any]:
 def move(argv: list[str]) -> dict[str, Any]:
     options = parse(MoveOptions, "queue move", argv)
     home = home_paths(options.home)
-    RunQueue(home).move(options.run, options.position)
+    RunQueue(home).move(_waiting(options.run, home), options.position)
     return _order(RunQueue(home))
 
 
 def hold(argv: list[str]) -> dict[str, Any]:
     options = parse(RunOptions, "queue hold", argv)
     queue = RunQueue(home_paths(options.home))
-    queue.hold(options.run)
+    queue.hold(_waiting(options.run, queue.home))
     return _order(queue)
 
 
 def release(argv: list[str]) -> dict[str, Any]:
     options = parse(RunOptions, "queue release", argv)
     queue = RunQueue(home_paths(options.home))
-    queue.hold(options.run, held=False)
+    queue.hold(_waiting(options.run, queue.home), held=False)
     return _order(queue)
 
 
 def remove(argv: list[str]) -> dict[str, Any]:
     options = parse(RunOptions, "queue remove", argv)
     home = home_paths(options.home)
-    stood = any(entry.run_id == options.run for entry in RunQueue(home).entries())
-    record = queue_steps.drop(home, options.run, "taken out of the queue")
-    if record is not None:
-        return _removed(record.run_id, record.state.value)
-    if stood and options.run not in RunRegistry(home).load():  # killed while it was queued
-        return _removed(options.run, "unknown")
+    run_id, known = _waiting(options.run, home), RunRegistry(home).load()
+    stood = any(entry.run_id == run_id for entry in RunQueue(home).entries())
+    record = queue_steps.drop(home, run_id, "taken out of the queue")
+    if record is not None or (stood and run_id not in known):  # not known: killed while it was queued
+        name, state = _name(known, run_id), record.state.value if record else "unknown"
+        return Result(
+            {"ok": True, "run_id": run_id, "name": name, "state": state},
+            f"Took run {name} ({run_id}) out of the queue.",
+        )
     raise ConfigError(f"run {options.run!r} does not wait; `dmglab queue list` lists the waiting runs")
 
 
-def _removed(run_id: str, state: str) -> Result:
-    return Result({"ok": True, "run_id": run_id, "state": state}, f"Took run {run_id} out of the queue.")
+def _name(known: dict[str, RunRecord], run_id: str) -> str:
+    return known[run_id].name if run_id in known else run_name(run_id)
+
+
+def _waiting(text: str, home: HomePaths) -> str:
+    """Return the id of the waiting run that `text` names; `text` itself for none. Raises LabError for several."""
+    ids = [entry.run_id for entry in RunQueue(home).entries()]
+    waiting = [run for run_id, run in RunRegistry(home).load().items() if run_id in ids]
+    return the_one(text, waiting, home).run_id if text not in ids and named_runs(text, waiting) else text
 
 
 def work(argv: list[str]) -> dict[str, Any]:
@@ -177,5 +199,6 @@ async def _work(lock: DetachedLock, home: Any) -> None:
 
 
 def _order(queue: RunQueue) -> Result:
-    ids = [entry.run_id for entry in queue.entries()]
-    return Result({"ok": True, "queue": ids}, f"Waiting, the next one first: {', '.join(ids)}" if ids else EMPTY)
+    ids, known = [entry.run_id for entry in queue.entries()], RunRegistry(queue.home).load()
+    names = ", ".join(f"{_name(known, run_id)} ({run_id})" for run_id in ids)
+    return Result({"ok": True, "queue": ids}, f"Waiting, the next one first: {names}" if ids else EMPTY)

@@ -26,7 +26,7 @@ class Options:
     out: Path
     """New folder for the recordings, one folder each."""
     checkpoint: str = "latest"
-    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    """Checkpoint folder, or a run (name, id, folder, `latest`): its best checkpoint."""
     task: str = ""
     """Task id; default the checkpoint's, the first of several."""
     episodes: int = field(default=50, metadata=limits(1, 10_000))

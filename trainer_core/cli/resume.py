@@ -34,7 +34,7 @@ from trainer_core.wire.spec import NATIVE_ID
 @dataclass(frozen=True)
 class Options:
     run: Annotated[str, tyro.conf.Positional] = "latest"
-    """Run id, run folder, or `latest`."""
+    """Run name or id, the beginning of one, run folder, or `latest`."""
     home: Path | None = None
     """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
     seconds: float | None = None

@@ -18,7 +18,7 @@ class Options:
     out: Path
     """Folder for rollout.gif, rollout.jsonl and meta.json."""
     checkpoint: str = "latest"
-    """Checkpoint folder, or a run (id, folder, `latest`): its best checkpoint."""
+    """Checkpoint folder, or a run (name, id, folder, `latest`): its best checkpoint."""
     task: str = ""
     """Task id; default the checkpoint's, the first of several."""
     greedy: bool = False

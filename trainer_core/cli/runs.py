@@ -18,8 +18,8 @@ from trainer_core.wire.errors import ConfigError, shortened, shown
 from trainer_core.wire.fields import limits
 from trainer_core.wire.run_record import RunRecord, RunState
 
-HEAD = ("run", "state", "task", "device", "env steps", "best", "leaving", "reason")
-DISK_HEAD = ("run", "MiB", "checkpoints", "logs", "other")
+HEAD = ("name", "run", "state", "task", "device", "env steps", "best", "leaving", "reason")
+DISK_HEAD = ("name", "run", "MiB", "checkpoints", "logs", "other")
 EMPTY = "No runs. `dmglab train` starts one."
 
 
@@ -48,6 +48,7 @@ def run(argv: list[str]) -> dict[str, Any]:
         return _disk(home, records)
     rows = (
         (
+            shown(run.name),
             run.run_id,
             run.state.value,
             shown(run.task),
@@ -64,13 +65,14 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _disk(home: HomePaths, records: Iterable[RunRecord]) -> Result:
-    uses = sorted((disk_use(home, record.run_id) for record in records), key=lambda use: use.total)
+    names = {record.run_id: record.name for record in records}
+    uses = sorted((disk_use(home, run_id) for run_id in names), key=lambda use: use.total)
     total = sum(use.total for use in uses)
-    sizes = [(use.run_id, use.total, use.checkpoints, use.logs, use.other) for use in uses]
-    rows = [(run_id, *map(_mib, parts)) for run_id, *parts in sizes]
+    sizes = [(names[use.run_id], use.run_id, use.total, use.checkpoints, use.logs, use.other) for use in uses]
+    rows = [(shown(name), run_id, *map(_mib, parts)) for name, run_id, *parts in sizes]
     if rows:
-        rows.append(("all", _mib(total), "", "", ""))
-    keys = ("run_id", "bytes", "checkpoints", "logs", "other")
+        rows.append(("all", "", _mib(total), "", "", ""))
+    keys = ("name", "run_id", "bytes", "checkpoints", "logs", "other")
     found = {"ok": True, "bytes": total, "runs": [dict(zip(keys, each, strict=True)) for each in sizes]}
     return Result(found, table(DISK_HEAD, rows, EMPTY))
 

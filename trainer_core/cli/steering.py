@@ -16,6 +16,7 @@ from trainer_core.cli.output import Result, say
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.command_files import LOOK_S
 from trainer_core.runs.index import RunRegistry
+from trainer_core.runs.names import UnknownRunError, named, the_one
 from trainer_core.runs.run_lock import is_locked_here
 from trainer_core.service import RunChanged, TrainerService
 from trainer_core.wire.errors import FailureError, LabError
@@ -28,7 +29,7 @@ BEGIN_S = 120.0
 @dataclass(frozen=True)
 class Options:
     run: Annotated[str, tyro.conf.Positional] = ""
-    """Run id or its end, name, or `latest`; not needed while exactly one run trains."""
+    """Run name or id, the beginning of one, or `latest`; not needed while exactly one run trains."""
     home: Path | None = None
     """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
@@ -41,12 +42,13 @@ def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Aw
     found = {
         "ok": True,
         "run_id": record.run_id,
+        "name": record.name,
         "state": record.state.value,
         "reason": record.reason,
         "env_steps": record.env_steps,
     }
     why = f" ({record.reason})" if record.reason else ""
-    return Result(found, f"Run {record.run_id} is {record.state}{why} after {record.env_steps:,} steps.")
+    return Result(found, f"Run {record.title} is {record.state}{why} after {record.env_steps:,} steps.")
 
 
 async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, str], Awaitable[None]]) -> RunRecord:
@@ -61,7 +63,7 @@ async def _steer(home: HomePaths, run_id: str, act: Callable[[TrainerService, st
     )
     await _until_it_begins(service, run_id)
     if (now := service.runs[run_id]).state.is_end:
-        raise FailureError(f"run {run_id} has ended already ({now.state}): nothing trains it")
+        raise FailureError(f"run {now.title} has ended already ({now.state}): nothing trains it")
     await act(service, run_id)
     return service.runs[run_id]
 
@@ -86,17 +88,16 @@ def find_live(text: str, home: HomePaths) -> RunRecord:
     runs = RunRegistry(home).reconcile()
     going_on = [run for run in runs.values() if not run.state.is_end]
     active = [run for run in going_on if run.state is not RunState.QUEUED]
-    names = ", ".join(run.run_id for run in going_on) or "no run is active"
+    names = ", ".join(run.title for run in going_on) or "no run is active"
     if not text:
         if len(active) != 1:
             raise LabError(f"name a run: {names}")
         return active[0]
     if text == "latest" and runs:
         return max(active or runs.values(), key=lambda run: run.created_at)
-    if text in runs:
-        return runs[text]
-    found = [run for run in going_on if run.name == text or run.run_id.endswith(text)]
-    if len(found) != 1:
-        several = "several runs are" if found else "no run is"
-        raise LabError(f"{several} called {text!r} below {home.runs}; active: {names}")
-    return found[0]
+    if text not in runs and named(text, going_on):
+        return the_one(text, going_on, home)
+    try:
+        return the_one(text, runs.values(), home)
+    except UnknownRunError as error:
+        raise LabError(f"{error}; active: {names}") from None

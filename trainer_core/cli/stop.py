@@ -16,4 +16,4 @@ def run(argv: list[str]) -> dict[str, Any]:
 async def _stop(service: TrainerService, run_id: str) -> None:
     await service.stop(run_id)
     if not (now := service.runs[run_id]).state.is_end:
-        raise FailureError(f"run {run_id} is {now.state} still; try again")
+        raise FailureError(f"run {now.title} is {now.state} still; try again")

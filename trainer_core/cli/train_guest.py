@@ -31,6 +31,7 @@ from trainer_core.service.preflight import run_checks
 from trainer_core.wire import records
 from trainer_core.wire.checks import require
 from trainer_core.wire.environment import for_children
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NEUTRAL, RunSpec
 
@@ -102,7 +103,7 @@ async def _follow(asked: Order) -> dict[str, Any]:
         require(check)
     service.open()
     service.subscribe(Narrator(plan.run_id, Limits(plan.spec.seconds, plan.spec.total_env_steps)))
-    say(f"run {plan.run_id} in {plan.run_dir}")
+    say(f"run {plan.name or run_name(plan.run_id)} ({plan.run_id}) in {plan.run_dir}")
     return await _to_its_end(service, await service.start(plan, wait=False))
 
 
@@ -124,7 +125,7 @@ async def _go_on(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[
         if check.name != WARM_START:  # a warm start belongs to the first start only
             require(check)
     service.subscribe(Narrator(paths.run_id))
-    say(f"run {paths.run_id} in {paths.root}")
+    say(f"run {service.runs[paths.run_id].title} in {paths.root}")
     return await _to_its_end(service, await service.resume(paths.run_id, wait=False))
 
 
@@ -162,6 +163,7 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
     paths = home.run(record.run_id)
     return {
         "run_id": record.run_id,
+        "name": record.name,
         "run_dir": str(paths.root),
         "state": record.state.value,
         "reason": record.reason,

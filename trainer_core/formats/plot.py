@@ -14,6 +14,7 @@ from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, ProtocolError
 from trainer_core.wire.metric_names import metric, scalars, unmeasured
 from trainer_core.wire.regular_files import check_target, open_regular
+from trainer_core.wire.run_names import run_name
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 Panel = tuple[str, tuple[str, ...]]
@@ -34,6 +35,9 @@ class Series:
     """Curves read from one log."""
 
     name: str
+    """Folder of the log, which is the run's id; without one, the name of the file."""
+    title: str
+    """Name in the legend."""
     steps: list[int] = field(default_factory=list)
     values: dict[str, list[float]] = field(default_factory=dict)
     resumes: list[int] = field(default_factory=list)
@@ -46,7 +50,8 @@ def read_series(path: Path) -> Series:
     Raises LabError when it cannot be read or holds no update record.
     """
     path = path / "train_log.jsonl" if path.is_dir() else path
-    series = Series(path.parent.name or path.stem)
+    name = path.parent.name or path.stem
+    series = Series(name, run_name(name) if path.with_name("config.json").exists() else name)
     try:
         with BufferedReader(open_regular(path)) as file:
             while line := file.readline(records.MAX_LINE_BYTES + 1):
@@ -158,7 +163,7 @@ def _draw(axis: Any, run: Series, names: tuple[str, ...], smoothing: float, colo
     """Draw the scalars `names` of one run into the panel `axis`; return False when the run has no values of them."""
     for steps in run.resumes:
         axis.axvline(steps, color=colour, alpha=0.4, linestyle=":", linewidth=1)
-    label = f"{run.name} " if several else ""
+    label = f"{run.title} " if several else ""
     if names == ("eval",):
         if run.evals:
             steps, rates = zip(*run.evals, strict=True)

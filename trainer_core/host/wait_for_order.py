@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import sys
 from collections.abc import Callable
@@ -19,14 +20,17 @@ FOR_PERSON = "DMGLAB_FOR_PERSON"
 MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 8
 
 
-def wait_for_order(load: Callable[[], None], descriptor: int) -> dict[str, str]:
-    """Call `load`, then block until the order arrives on the socket `descriptor`; return its environment variables.
+def wait_for_order(descriptor: int, *steps: Callable[[], None]) -> dict[str, str]:
+    """Call `steps`, then block until the order arrives on the socket `descriptor`; return its environment variables.
 
-    File descriptors that come with the order get the numbers they have in the sender. Ends the process when the socket
-    closes without an order.
+    Steps that follow the order's arrival are left out: the work itself does now what they would do. File descriptors
+    that come with the order get the numbers they have in the sender. Ends the process when the socket closes without
+    an order.
     """
     try:
-        load()
+        for step in steps:
+            if not select.select([descriptor], [], [], 0)[0]:
+                step()
     except Exception as error:  # the same error is reported when the order is carried out
         print(f"loading ahead: {type(error).__name__}: {error}", file=sys.stderr)
     with socket.socket(fileno=descriptor) as order:

@@ -215,7 +215,7 @@ def main() -> int:
     outlive_reader_of_stderr()
     pipe, run_dir, module = LossyPipe(), Path(sys.argv[1]).absolute(), "".join(sys.argv[2:])
     if order := os.environ.pop(AHEAD, ""):
-        os.environ.update(wait_for_order(lambda: _rehearse(run_dir, pipe, module), int(order)))
+        os.environ.update(wait_for_order(int(order), lambda: _rehearse(run_dir, pipe, module)))
     if module:
         os.chdir(run_dir)  # libraries write to the working directory
     inherited, limits = os.environ.pop(INHERITED, ""), os.environ.pop(LIMITS, "{}")

@@ -91,6 +91,13 @@ def read_meta(folder: Path) -> CheckpointMeta:
     return meta
 
 
+def is_checkpoint(folder: Path) -> bool:
+    try:
+        return bool(read_meta(folder).files)
+    except CheckpointError:
+        return False
+
+
 def read_own_meta(folder: Path) -> CheckpointMeta:
     """Return the manifest of a checkpoint of our own trainer. Raises CheckpointError for another runner's."""
     meta = read_meta(folder)

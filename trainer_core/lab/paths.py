@@ -20,6 +20,8 @@ CHECKOUT = _ROOT if (_ROOT / "pyproject.toml").is_file() else None
 """Root folder of the checkout; None when installed."""
 ASSETS = _ROOT / "assets" if CHECKOUT else _ROOT / "dmglab_assets"
 """Folder of shipped games, tasks and icons; setup.py sets its name in the wheel."""
+DOCS = _ROOT / "docs" if CHECKOUT else _ROOT / "dmglab_docs"
+"""Folder of the guide and the reference with their pictures; in a wheel CHANGELOG.md too."""
 
 
 def shipped_file(path: str) -> Path:
@@ -180,3 +182,10 @@ def _home_holding(folder: Path, shelf: Callable[[HomePaths], Path]) -> HomePaths
     parent = folder.resolve().parent
     homes = map(HomePaths, parent.parents)
     return next((home for home in homes if shelf(home) == parent), HomePaths(default_home()))
+
+
+def run_at(path: Path) -> RunPaths | None:
+    """Return the run whose folder or train_log.jsonl `path` is; None for anything else."""
+    run = RunPaths((path if path.is_dir() else path.parent).absolute())
+    is_its = path.is_dir() or path.name == run.train_log.name
+    return run if is_its and run.train_log.is_file() else None

@@ -18,6 +18,10 @@ WISHES = ("gamma", "stack_k")
 """Fields of RunConfig for which a task's manifest may suggest a value (`trainer_core.lab.tasks.Training`)."""
 
 
+GPU_BYTES, BIG_GPU_BYTES = 7 << 30, 36 << 30
+"""Memory of a GPU from which the presets gpu and big_gpu are chosen; cards sold as 8 or 40 GB have a little less."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preset:
     """Set of defaults for RunConfig: `fields` are those that differ from its own, `why` gives the source of each."""
@@ -39,7 +43,7 @@ _PPO_SOURCES = {
 
 PRESETS: dict[str, Preset] = {
     "laptop": Preset(
-        "Laptop (CPU)",
+        "Laptop",
         "32 Game Boys and a small network: a first stage within a minute on two cores.",
         {
             "device": "cpu", "num_envs": 32, "num_steps": 32, "num_minibatches": 8,
@@ -131,6 +135,13 @@ def with_limit(config: RunConfig) -> RunConfig:
     if config.seconds or config.total_env_steps or config.target_success:
         return config
     return dataclasses.replace(config, target_success=DEFAULT_TARGET)
+
+
+def fitting_preset(gpu_bytes: int) -> str:
+    """Return the name of the preset for a computer whose GPU has `gpu_bytes` of memory, 0 = no GPU."""
+    if gpu_bytes >= BIG_GPU_BYTES:
+        return "big_gpu"
+    return "gpu" if gpu_bytes >= GPU_BYTES else "laptop"
 
 
 def suggest_preset(device: str) -> str:

@@ -160,10 +160,10 @@ def rom_path(task: Task, home: HomePaths) -> Path:
     return Path(rom.path)
 
 
-def sha256_of_rom(path: Path) -> str:
-    """Return the SHA-256 of a ROM file; empty if it cannot be read or is too large to be one."""
+def sha256_of_rom(path: Path, algorithm: str = "sha256") -> str:
+    """Return the SHA-256 of a ROM file, or another hash; empty if it cannot be read or is too large to be one."""
     try:
-        return hashlib.sha256(read_regular(path, MAX_ROM_BYTES)).hexdigest()
+        return hashlib.new(algorithm, read_regular(path, MAX_ROM_BYTES)).hexdigest()
     except OSError:
         return ""
 

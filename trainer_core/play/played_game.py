@@ -56,7 +56,10 @@ class Player:
     def __init__(
         self, directory: Path, home: HomePaths, config: PlayerConfig, tell: Tell, make_agent: MakeAgent = Agent
     ) -> None:
-        """Open the game and show its first picture. Raises LabError naming what cannot be played."""
+        """Open the game and show its first picture, then load the policy, which takes longer.
+
+        Raises LabError naming what cannot be played.
+        """
         self._make_agent = make_agent
         self.directory, self.home, self.config, self._tell = directory, home, config, tell
         self.game = open_game(config.task, home, directory)
@@ -64,8 +67,6 @@ class Player:
         if self.game.cartridge is not None:
             self._speaker = Speaker(self.game.cartridge, self._open_output)
         self.agent: StackedAgent | None = None
-        if config.checkpoint:
-            self.agent = self._open_agent(config.checkpoint)
         self.human = config.mode == "human"
         self.pacer = Pacer(config.speed)
         screen = self.game.screen
@@ -86,6 +87,8 @@ class Player:
         self._value: float | None = None
         """The critic's value at the start of the step; None while a person plays."""
         self._begin_episode()
+        if config.checkpoint:
+            self.load(config.checkpoint)
         (directory / "frames.bin.new").replace(directory / "frames.bin")
 
     @property

@@ -62,11 +62,11 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
         record = RunRegistry(home).reconcile().get(run_id)
     paths = home.run(run_id)
     if record is not None and is_archived(record) and not paths.root.exists():
-        raise ConfigError(f"run {run_id} is {record.reason}; `dmglab archive restore` brings it back")
+        raise ConfigError(f"run {record.title} is {record.reason}; `dmglab archive restore` brings it back")
     if record is None or not paths.config.is_file():
         raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     if not record.state.is_end:
-        raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be archived")
+        raise ConfigError(f"run {record.title} is {record.state}: only an ended run can be archived")
     target = folder / f"{run_id}{SUFFIX}"
     partial = target.with_name(f".{target.name}.tmp")
     lock = RunLock.take(paths)

@@ -19,6 +19,7 @@ from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import CheckpointError, ConfigError
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID, RunSpec
 
@@ -46,7 +47,7 @@ def import_checkpoint(folder: Path, home: HomePaths) -> tuple[RunRecord, Path]:
         if not paths.root.exists():
             _stage(folder, paths, target, log)
         life = RunLife.begin(
-            home, paths.run_id, spec, algo=algo, name=f"import of {meta.run_id[-4:]}", created_at=meta.created_at
+            home, paths.run_id, spec, algo=algo, name=f"import of {run_name(meta.run_id)}", created_at=meta.created_at
         )
     except (OSError, shutil.Error, DiskError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -21,6 +21,7 @@ from trainer_core.runs.log_writer import disk_error
 from trainer_core.runs.rebuild_index import from_files
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire import records
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState, fold
 from trainer_core.wire.spec import RunSpec
 
@@ -176,9 +177,16 @@ class RunLife:
             self._write()
 
 
-def new_run_id() -> str:
-    """Return a new run id of time and random digits: ids sort by age, two in one second differ."""
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+def new_run_id(home: HomePaths) -> str:
+    """Return a new run id of time and random digits, whose name no run of the home has: ids sort by age, two in one
+    second differ."""
+    try:
+        taken = set(map(run_name, os.listdir(home.runs)))
+    except OSError:
+        taken = set()
+    while run_name(found := f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}") in taken:
+        pass
+    return found
 
 
 def _kept_here(record: RunRecord) -> RunRecord:

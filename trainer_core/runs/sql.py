@@ -25,7 +25,7 @@ from trainer_core.wire.errors import BAD_JSON, FailureError, LabError
 from trainer_core.wire.regular_files import open_regular, read_lines
 from trainer_core.wire.run_record import END_STATES, RunRecord
 
-VERSION = 2
+VERSION = 3
 """Version of the tables; with another one they are rebuilt."""
 BUSY_S = 10.0
 """Seconds to wait for another process that updates the cache."""

@@ -5,6 +5,7 @@ from trainer_core.runs.import_run import import_checkpoint
 from trainer_core.runs.log_reader import History, read_history
 from trainer_core.service.bug_report import write_report
 from trainer_core.service.event_stream import BadLine
+from trainer_core.service.graphics_cards import find_cards
 from trainer_core.service.job import Job, run_job
 from trainer_core.service.notices import BadLineSeen, EventReceived, LogLines, Notice, RunChanged
 from trainer_core.service.plan import LaunchPlan, StopLadder
@@ -28,6 +29,7 @@ __all__ = [
     "RunChanged",
     "StopLadder",
     "TrainerService",
+    "find_cards",
     "folder_bytes",
     "import_checkpoint",
     "import_curves",

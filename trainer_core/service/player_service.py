@@ -98,6 +98,8 @@ class PlayerService:
         self.directory: Path | None = None
         self.on_event: Callable[[records.Event], None] = lambda event: None
         self.on_output: Callable[[list[str]], None] = lambda lines: None
+        self.on_preview: Callable[[Path], None] = lambda path: None
+        """Callback with the pictures of a player whose policy still loads; not called while another one is active."""
         self.on_end: Callable[[str], None] = lambda reason: None
         """Callback with a reason, called when the active player ended without a request."""
         self.ahead = AheadProcess()
@@ -230,7 +232,11 @@ class PlayerService:
 
     async def _first_picture(self, child: ChildProcess, directory: Path) -> None:
         self._spoke = time.monotonic()
+        early, is_told = directory / "frames.bin.new", self.is_active
         while not (directory / "frames.bin").exists():
+            if not is_told and early.exists():
+                is_told = True
+                self.on_preview(early)
             code = await child.wait(0.05)
             if code is not None:
                 raise FailureError(child.last_words() or f"the player ended with status {code}")

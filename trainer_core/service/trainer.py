@@ -134,7 +134,7 @@ class TrainerService:
         Writes nothing. Raises ConfigError when no runner does what `spec` asks for.
         """
         runner = find_runner(spec.runner, self.runners)
-        return plan_run(runner, spec, self.home, run_id or new_run_id(), name)
+        return plan_run(runner, spec, self.home, run_id or new_run_id(self.home), name)
 
     async def start(self, plan: LaunchPlan, *, wait: bool = True, detach: bool = False) -> RunRecord:
         """Start the plan's run, or queue it while its device is busy or others wait for the device; return its record.
@@ -215,14 +215,14 @@ class TrainerService:
         """Return record, runner and spec for a resume of an ended run. Raises LabError with the reason why not."""
         record = self._record(run_id)
         if not record.state.is_end:
-            raise ConfigError(f"run {run_id} is {record.state}: only an ended run can be resumed")
+            raise ConfigError(f"run {record.title} is {record.state}: only an ended run can be resumed")
         paths = self.home.run(run_id)
         spec = read_spec(paths)
         runner = find_runner(spec.runner, self.runners)
         if not runner.capabilities.exact_resume:
             raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
         if not runner.find_checkpoints(paths.root):
-            raise ConfigError(f"run {run_id} has no checkpoint to go on from: start a new run")
+            raise ConfigError(f"run {record.title} has no checkpoint to go on from: start a new run")
         return record, runner, spec
 
     async def _launch(self, kept: HostedRun) -> RunRecord:

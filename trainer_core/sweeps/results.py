@@ -32,6 +32,7 @@ def ranking(home: HomePaths, sweep: Sweep, known: dict[str, RunRecord]) -> list[
                 "trial": trial.number,
                 "seed": trial.seed,
                 "run_id": trial.run_id,
+                "name": record.name if record else sweep.title(trial),
                 "state": record.state.value if record else RunState.IDLE.value,
                 "done": trial.number in ended or is_finished(record),
                 "ended_early": ended.get(trial.number, ""),

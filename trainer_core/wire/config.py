@@ -37,7 +37,7 @@ class RunConfig:
     )
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = field(
-        default=0, metadata=_meta("Environment steps", "basics", minimum=0, maximum=MAX_ENV_STEPS)
+        default=0, metadata=_meta("Stop after steps", "learning", minimum=0, maximum=MAX_ENV_STEPS)
     )
     """Stop after so many environment steps; 0 = no limit."""
     target_success: float = field(default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1))
@@ -55,7 +55,9 @@ class RunConfig:
     """screen; marked: a picture that was seen before in the episode shows marks for the buttons that were pressed at
     it; noise: random pictures, a control that proves that the policy uses its input."""
 
-    demo_starts: float = field(default=0.75, metadata=_meta("Starts along demos", "env", minimum=0, maximum=0.9))
+    demo_starts: float = field(
+        default=0.75, metadata=_meta("Starts along demonstrations", "env", minimum=0, maximum=0.9)
+    )
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
     at the task's own starts. Validation always begins there."""
 
@@ -101,7 +103,7 @@ class RunConfig:
         default="auto", metadata=_meta("Mixed precision", "learning", choices=("auto", "off", "bf16"))
     )
     """bf16 autocast; auto = on CUDA only."""
-    warm_start: str = field(default="", metadata=_meta("Warm start", "learning", is_folder=True))
+    warm_start: str = field(default="", metadata=_meta("Start from checkpoint", "learning", is_folder=True))
     """Checkpoint folder whose weights the run begins with (a warm start, not a resume)."""
 
     eval_every: int = field(default=20, metadata=_meta("Validate every", "logging", minimum=0, maximum=10**6))

@@ -84,6 +84,12 @@ def cores_of_rank() -> int:
     return (cores or 1) // rank_place().local_world
 
 
+def visible_gpus() -> list[str] | None:
+    """Return the GPUs of CUDA_VISIBLE_DEVICES, each by number or UUID; None if it is not set, which means all."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if chosen is None else [word.strip() for word in chosen.split(",")]
+
+
 def chosen_home() -> str:
     """Return the folder that DMGLAB_HOME names, or ""."""
     return os.environ.get(HOME, "")

@@ -18,6 +18,7 @@ from trainer_core.wire.records import (
     StateEvent,
     UpdateRecord,
 )
+from trainer_core.wire.run_names import run_name
 
 
 class RunState(StrEnum):
@@ -85,16 +86,28 @@ class RunRecord(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     finished_at: When = 0.0
     reason: str = ""
     env_steps: Count = 0
+    wall_time_s: float = 0.0
+    """Seconds of training, resumes included; 0 also in lines written before December 2026."""
     best_success_rate: float = 0.0
     """Best success rate of greedy validations."""
     best_leaving_rate: float = 0.0
     """Best success rate of validations in mode leave_loops."""
     last_checkpoint: str = ""
     name: str = ""
+    """Name that the user gave; otherwise, also in lines written before December 2026, the one made of the id."""
     host: str = ""
     """Computer on which process `pid` runs; empty in lines written before November 2026."""
     tags: dict[str, str] = {}
     """Labels that group runs; a trial of a sweep has `sweep`, `trial`, `setting`, `varied` (JSON)."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            msgspec.structs.force_setattr(self, "name", run_name(self.run_id))
+
+    @property
+    def title(self) -> str:
+        """Name and id, for a sentence."""
+        return f"{self.name} ({self.run_id})"
 
 
 ARCHIVED = "archived: "
@@ -141,7 +154,7 @@ def fold(record: RunRecord, event: Record) -> RunRecord:
         case UpdateRecord():
             if record.state in (RunState.STARTING, RunState.PREFLIGHT):
                 record = msgspec.structs.replace(record, state=RunState.RUNNING, reason="")
-            return msgspec.structs.replace(record, env_steps=event.env_steps)
+            return msgspec.structs.replace(record, env_steps=event.env_steps, wall_time_s=event.wall_time_s)
         case ResumeRecord():
             return msgspec.structs.replace(record, env_steps=event.env_steps)
         case EvalRecord(mode="greedy", is_part=False):

@@ -2,7 +2,8 @@
 
 Every start is kept as the inputs that lead to it from power-on, so that the states can be made
 again when the ROM or the emulator's state layout changes. A demonstration is kept likewise: the
-number of the start it leaves, and its actions, in demo.json.
+number of the start it leaves, and its actions, in demo.json. start.png and goal.png show people the
+whole screen at both ends of the first demonstration; training reads neither.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from kit.game_batch import (
     ACTIONS,
@@ -34,6 +36,8 @@ from emulator.tools.input_script import InputScript, replay  # isort: skip
 TASKS = CHECKOUT / "assets" / "tasks"
 TRAIN_STARTS, HELDOUT_STARTS = 48, 32
 RANDOM_ALLOWED = 0.02
+SETTLED_STEPS = 4
+"""Steps without a button after a demonstration; goal.png has the strongest picture, as a screen may fade in or out."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,21 @@ def _save_demonstrations(task: Task, snapshots: list[Snapshot]) -> None:
     )
 
 
+def save_screens(task: Task) -> None:
+    """start.png and goal.png, 160x144 in four greys, at the ends of the first demonstration."""
+    row = json.loads((task.folder / "demo.json").read_text())[0]
+    game = GameBatch(task.rom, 1, task.codec)
+    game.load([load_snapshots(task.folder / "starts.npz")[row["start"]]])
+    start = game.emulator.screens.numpy()[0].copy()
+    game.press(*row["actions"].split())
+    seen = [game.emulator.screens.numpy()[0].copy()]
+    for _ in range(SETTLED_STEPS):
+        game.emulator.run(None, task.codec.frames_per_step)
+        seen.append(game.emulator.screens.numpy()[0].copy())
+    for name, shades in (("start", start), ("goal", max(seen, key=np.std))):
+        Image.fromarray(255 - 85 * shades).save(task.folder / f"{name}.png", optimize=True)
+
+
 def read_starts(task: Task) -> list[Start]:
     rows = json.loads((task.folder / "starts.json").read_text())
     return [Start(r["wait_frames"], tuple(r["actions"].split())) for r in rows]
@@ -150,6 +169,7 @@ def remake(task: Task) -> None:
     save_snapshots(task.folder / "starts.npz", snapshots, pictures=pictures)
     if (task.folder / "demo.json").is_file():
         _save_demonstrations(task, snapshots)
+        save_screens(task)
     (task.folder / "task.toml").write_text(manifest(task, len(starts)))
 
 

@@ -16,9 +16,9 @@ from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.text_episodes import EpisodeBatch, TextEpisode, batches, read_batch
 from trainer_core.wire.records import BeliefsEvent
 
-NO_BELIEFS = "Nothing was told yet: an agent tells a few times a second while its run is kept here"
+NO_BELIEFS = "No beliefs yet: an agent reports them several times a second while its run is shown here"
 MIND_SECTIONS = ("Beliefs", "Intentions", "Messages")
-NO_EPISODES = "Nothing is kept yet: a run keeps some answers of each validation"
+NO_EPISODES = "No episodes yet: a run saves some answers of each validation"
 EPISODE_MODES = {"val": "validation", "train": "training"}
 
 

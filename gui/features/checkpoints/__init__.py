@@ -33,13 +33,22 @@ def feature(context: Context) -> Feature:
     define_checkpoints(context.actions, checkpoints, context.window)
 
     def make_dock() -> CheckpointsDock:
-        return CheckpointsDock(model, runs.label, context.actions, context.palette)
+        return CheckpointsDock(model, runs.label, context.session.task_title, context.actions, context.palette, playing)
+
+    def count() -> None:
+        """Show the number of checkpoints on the dock's tab."""
+        shown = model.rowCount()
+        context[CheckpointsDock].setWindowTitle(tr("Checkpoints") + (f"  {shown}" if shown else ""))
 
     def finish() -> None:
+        for signal in (model.rowsInserted, model.rowsRemoved):
+            signal.connect(count)
         context[TrainingDock].place_trained(context.add(TrainedPage(playing, model)))
         context.appearance.screen_changed.connect(context[CheckpointsDock].recolor)
 
-    return Feature(docks=[DockSpec(make_dock, "F6")], finish=finish, open_home=checkpoints.reload)
+    return Feature(
+        docks=[DockSpec(make_dock, "F6")], finish=finish, open_home=checkpoints.reload, take_path=checkpoints.take_path
+    )
 
 
 def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsController, window: QMainWindow) -> None:
@@ -54,13 +63,13 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         ask_import,
         "Ctrl+O",
         short=tr("Import..."),
-        tip=tr("Copy a checkpoint folder into this home"),
+        tip=tr("Copy a checkpoint folder into the data folder"),
     )
     add(
         "ownCheckpoints",
-        tr("Checkpoints of the run in focus only"),
+        tr("Show checkpoints of the selected run only"),
         checkpoints.toggle_own,
-        short=tr("This run"),
+        short=tr("Only this run"),
         tip=tr("Hide those of other runs"),
         is_on=lambda: checkpoints.is_own_only,
         follows=(checkpoints.model.shown_changed,),
@@ -71,17 +80,17 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         checkpoints.deploy_selected,
         "Ctrl+D",
         short=tr("Deploy"),
-        tip=tr("Let it play in the live view"),
+        tip=tr("Let the checkpoint play in the Live tab"),
         refusal=checkpoints.deploy_refusal,
         follows=chosen,
     )
     add(
         "deployBeside",
-        tr("Deploy beside the one that plays"),
+        tr("Deploy beside the current player"),
         checkpoints.deploy_beside,
         "Ctrl+Shift+D",
-        short=tr("Beside"),
-        tip=tr("Two policies in lockstep, from the same starts"),
+        short=tr("Deploy beside"),
+        tip=tr("Compare two policies from the same start states"),
         refusal=checkpoints.beside_refusal,
         follows=(*chosen, checkpoints.playing_changed),
     )
@@ -89,16 +98,17 @@ def define_checkpoints(registry: ActionRegistry, checkpoints: CheckpointsControl
         "watchRun",
         tr("Watch the run play"),
         checkpoints.watch_run,
-        short=tr("Watch"),
+        short=tr("Deploy"),
         tip=tr("Deploy its best checkpoint, or its newest"),
         refusal=checkpoints.watch_refusal,
         follows=(checkpoints.model.rowsInserted, checkpoints.model.rowsRemoved, checkpoints.training_changed),
     )
     add(
         "warmStart",
-        tr("Warm start"),
+        tr("Start from this checkpoint"),
         checkpoints.warm_start_selected,
-        tip=tr("Begin a new run with its weights"),
+        short=tr("Start from it"),
+        tip=tr("Start a new run with the weights of this checkpoint"),
         refusal=checkpoints.warm_start_refusal,
         follows=chosen,
     )

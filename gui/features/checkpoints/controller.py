@@ -27,6 +27,7 @@ from gui.state.checkpoints import (
 )
 from gui.state.notices import Notices
 from gui.state.session import Mode, Navigation, Operation, Session
+from trainer_core.lab.checkpoint_manifest import is_checkpoint
 from trainer_core.lab.task_lists import one_of, split_tasks
 from trainer_core.service import RunChanged, import_checkpoint
 from trainer_core.wire import records
@@ -121,9 +122,9 @@ class CheckpointsController(QObject):
         if card is None:
             return tr("Select a checkpoint first")
         if card.integrity == "missing":
-            return tr("Its files are not there any more")
+            return tr("Its files are missing")
         if not card.is_usable:
-            return tr("Its file does not match the hash that was announced")
+            return tr("Its weights do not match their checksum")
         return ""
 
     def deploy_refusal(self) -> str:
@@ -147,7 +148,7 @@ class CheckpointsController(QObject):
         run = self._bridge.service.runs.get(card.run_id) if card else None
         for runner in self._bridge.service.runners:
             if run and runner.id == run.runner and not runner.capabilities.warm_start:
-                return tr("{title} cannot begin with the weights of a checkpoint", title=runner.title)
+                return tr("{title} cannot start from a checkpoint", title=runner.title)
         return self.refusal()
 
     def deploy_selected(self) -> None:
@@ -164,9 +165,9 @@ class CheckpointsController(QObject):
             return refusal
         assert card is not None
         if str(card.folder) in (now.checkpoint, now.rival):
-            return tr("It plays already: select the other one")
+            return tr("This checkpoint is already playing: select another one")
         if now.task not in split_tasks(card.task):
-            return tr("It was made for another task, {task}", task=card.task)
+            return tr("This checkpoint belongs to another task, {task}", task=card.task)
         if not self._playing.player.can_load(card.folder):
             return tr("Only policies of the same trainer can play side by side")
         return ""
@@ -216,9 +217,9 @@ class CheckpointsController(QObject):
         else:
             self._notices.tell(
                 tr("This checkpoint was not loaded"),
-                tr("Its files are not there any more. What played before goes on")
+                tr("Its files are missing. The current player continues")
                 if card.integrity == "missing"
-                else tr("Its file was changed or damaged. What played before goes on"),
+                else tr("Its file was changed or damaged. The current player continues"),
                 "error",
             )
 
@@ -245,12 +246,25 @@ class CheckpointsController(QObject):
         """Fill the training form so that a new run starts from the selected checkpoint's weights."""
         card = self.model.selected
         if card is not None:
-            self._session.turn_to_training()
             self._session.set_runner(self._bridge.service.runs[card.run_id].runner)
+            self._session.turn_to_training()
             self._draft.set_values({"task": card.task, "warm_start": str(card.folder)})
-            self._notices.tell(tr("Warm start"), tr("the next run begins with {name}", name=card.folder.name))
+            self._notices.tell(
+                tr("Start from this checkpoint"), tr("the next run starts from {name}", name=card.folder.name)
+            )
 
     # -- import -----------------------------------------------------------------------------
+
+    def take_path(self, path: Path) -> bool:
+        """Select the checkpoint in this folder, or import it from elsewhere; return whether it is one."""
+        if not is_checkpoint(path):
+            return False
+        self._navigation.show_dock(names.CHECKPOINTS_DOCK)
+        if self.model.row_of(path) >= 0:
+            self.model.select(path)
+        else:
+            self.import_folder(path)
+        return True
 
     def import_folder(self, folder: Path) -> None:
         """Copy a checkpoint folder into the home, verify it, add it to the list and select it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QRect, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPixmap, QPixmapCache
 from PySide6.QtWidgets import (
     QComboBox,
@@ -23,36 +23,44 @@ from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.containers import Dock
-from gui.kit.icons import icon
-from gui.kit.labels import AGES_MS, ElidedLabel, ago, count_text, keep_ages, label, size_text
+from gui.kit.containers import Dock, empty_page
+from gui.kit.icons import paint_icon
+from gui.kit.labels import AGES_MS, ElidedLabel, ago, keep_ages, label, size_text
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
+from gui.kit.style_sheet import CARD_ROW, GAP, ICON, MARK
 from gui.kit.words import tr
 from gui.state.checkpoints import RATES, CheckpointCard, CheckpointList
-from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.playing import PolicyMode
 
 _MODES = {
-    "leave_loops": ("Leave loops", "The likeliest action, another where a picture comes back"),
-    "greedy": ("Greedy", "The likeliest action"),
-    "sample": ("Drawn", "As likely as the policy says, as in training"),
+    "leave_loops": ("Leave loops", "The most likely action, but another one where a picture repeats"),
+    "greedy": ("Greedy", "Always the most likely action"),
+    "sample": ("Sampled", "Drawn from the policy's probabilities, as in training"),
 }
 _ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
-ROW_HEIGHT, HEADING = 48, 24
-"""Heights in pixels of a row, and of the heading above the first row of a task and algorithm."""
-LEAST_SPARK = 16
-SPARK_WIDTH = 44
-THUMB = QRect(12, 6, 40, 36)
-"""Rectangle of the thumbnail in a row of the list; a click on it deploys the checkpoint."""
-_TONES = {"verified": "good", "unverified": "muted", "mismatch": "bad", "missing": "bad"}
+HEADING, LINE, BAR_WIDTH, SIGN = 32, 20, 3, 12
+"""Pixels: heading above the first row of a task and algorithm, line of text, bar of a chosen row, small icon."""
+THUMB = QRect(16, 8, 80, 72)
+"""Rectangle of the picture in a row of the list; a click on it deploys the checkpoint."""
+_MARKS = {
+    "verified": ("tick", "good"),
+    "unverified": ("ring", "muted"),
+    "mismatch": ("cross", "bad"),
+    "missing": ("cross", "bad"),
+}
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class CheckpointsDock(Dock):
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], actions: ActionRegistry, palette: Palette
+        self,
+        model: CheckpointList,
+        run_label: Callable[[str], str],
+        task_title: Callable[[str], str],
+        actions: ActionRegistry,
+        palette: Palette,
+        playing: PlayController,
     ) -> None:
         super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
@@ -60,7 +68,13 @@ class CheckpointsDock(Dock):
         self.list.setObjectName(names.CHECKPOINT_LIST)
         self.list.setAccessibleName(tr("Checkpoints"))
         self.list.setModel(model)
-        self._delegate = _CardDelegate(model, run_label, palette, self.list)
+        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+
+        def plays() -> str:
+            return playing.request.checkpoint if playing.is_active and playing.request is not None else ""
+
+        self._delegate = _CardDelegate(model, run_label, task_title, palette, plays)
+        playing.changed.connect(self.list.viewport().update)
         self.list.setItemDelegate(self._delegate)
         self.ages = keep_ages(self.list)
         self.list.setMouseTracking(True)
@@ -69,11 +83,10 @@ class CheckpointsDock(Dock):
         self._deploy = actions["deploy"]
         self.list.doubleClicked.connect(actions["deploy"].trigger)
         self.list.selectionModel().currentChanged.connect(self._on_current)
-        self._empty = label("", "muted")
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty = label()
         self._stack = QStackedWidget()
         self._stack.addWidget(self.list)
-        self._stack.addWidget(self._empty)
+        self._stack.addWidget(empty_page(self._empty, tr("A run saves one every few updates.")))
         own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
         own.setProperty("role", "small")
         self.head.addWidget(own)
@@ -131,11 +144,7 @@ class CheckpointsDock(Dock):
                 before = (card.task, card.algo)
                 heads.add(row)
         self._delegate.heads = heads
-        self._empty.setText(
-            tr("This run has no checkpoint yet.")
-            if self._model.only
-            else tr("No checkpoints yet.\nA run writes one every few updates.")
-        )
+        self._empty.setText(tr("This run has no checkpoint yet") if self._model.only else tr("No checkpoint yet"))
         self._stack.setCurrentIndex(0 if heads else 1)
         self.list.scheduleDelayedItemsLayout()
 
@@ -208,7 +217,7 @@ class TrainedPage(QWidget):
 
     def show_card(self, card: CheckpointCard | None) -> None:
         self._hint.setText(
-            tr("Pick a checkpoint at the lower right, then press Deploy.")
+            tr("Select a checkpoint under Checkpoints, then press Deploy.")
             if card is None
             else tr("Press Deploy under Checkpoints to watch it play.")
         )
@@ -230,18 +239,25 @@ class TrainedPage(QWidget):
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """List row of a checkpoint: thumbnail, steps and run, success rate and integrity; a star marks a run's best."""
+    """List row of a checkpoint: picture, success, steps and run, integrity; a star marks a run's best."""
 
     def __init__(
-        self, model: CheckpointList, run_label: Callable[[str], str], palette: Palette, parent: QWidget
+        self,
+        model: CheckpointList,
+        run_label: Callable[[str], str],
+        task_title: Callable[[str], str],
+        palette: Palette,
+        playing: Callable[[], str],
     ) -> None:
-        super().__init__(parent)
-        self._model, self._run_label, self._palette = model, run_label, palette
+        """Take the function `playing` too, which returns the folder of the checkpoint that plays, or ""."""
+        super().__init__()
+        self._model, self._run_label, self._palette, self._playing = model, run_label, palette, playing
+        self._task_title = task_title
         self.heads: set[int] = set()
         """Rows that show a heading above: the first visible row of each task and algorithm."""
 
     def sizeHint(self, option, index: QModelIndex) -> QSize:  # type: ignore[no-untyped-def]
-        return QSize(200, ROW_HEIGHT + self.heading(index.row()))
+        return QSize(200, CARD_ROW + self.heading(index.row()))
 
     def heading(self, row: int) -> int:
         """Return the height in pixels of the heading above this row; 0 when it has none."""
@@ -253,73 +269,87 @@ class _CardDelegate(QStyledItemDelegate):
         colors = theme.current()
         rect = option.rect.adjusted(0, self.heading(index.row()), 0, 0)
         if rect.top() != option.rect.top():
-            self._paint_heading(painter, option.rect, card)
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(rect, QColor(colors.accent_soft))
+            _paint_heading(
+                painter, QRect(rect.x(), option.rect.y(), rect.width(), HEADING), self._task_title(card.task), card.algo
+            )
+        is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        is_over = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        if is_chosen or is_over:
+            painter.fillRect(rect, QColor(colors.accent_soft if is_chosen else colors.hover))
+        painter.fillRect(QRect(rect.x(), rect.bottom(), rect.width(), 1), QColor(colors.border))
+        if is_chosen:
+            painter.fillRect(QRect(rect.x(), rect.y(), BAR_WIDTH, rect.height()), QColor(colors.accent))
         thumb = THUMB.translated(rect.topLeft())
         painter.fillRect(thumb, QColor(colors.letterbox))
         picture = _thumbnail(card.thumbnail, self._palette)
         if not picture.isNull():
             painter.drawPixmap(_inside(thumb, picture.size()), picture)
-        if card.is_usable and option.state & (QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected):
+        if card.is_usable and is_over:
             painter.fillRect(thumb, QColor(0, 0, 0, 110))
-            icon("play", "accent").paint(painter, thumb.adjusted(12, 10, -12, -10))
-        left, right = thumb.right() + 12, rect.right() - 12
-        top = QRect(left, rect.y() + 6, right - left, 18)
-        low = QRect(left, rect.y() + 24, right - left, 18)
-        painter.setPen(QColor(colors.text))
-        steps = tr("{count_text} steps", count_text=count_text(card.env_steps))
-        painter.drawText(top, _LEFT, steps)
-        taken = painter.fontMetrics().horizontalAdvance(steps) + 6
-        if self._model.is_best(card):
-            best = tr("\u2605 best")
-            painter.setPen(QColor(colors.accent))
-            painter.drawText(top.adjusted(taken, 0, 0, 0), _LEFT, best)
-            painter.setPen(QColor(colors.text))
-            taken += painter.fontMetrics().horizontalAdvance(best) + 6
-        rate = card.success_text
-        painter.drawText(top, _RIGHT, rate)
-        used = painter.fontMetrics().horizontalAdvance(rate) + 8
-        room = QRectF(top.right() - used - SPARK_WIDTH, top.y() + 3, SPARK_WIDTH, top.height() - 6)
-        room.setLeft(max(room.left(), left + taken))
-        if room.width() >= LEAST_SPARK:
-            _paint_spark(painter, room, *self._model.way_to(card))
-        painter.setPen(QColor(getattr(colors, _TONES[card.integrity])))
-        integrity = tr(card.integrity)
-        painter.drawText(low, _RIGHT, integrity)
-        used = painter.fontMetrics().horizontalAdvance(integrity) + 8
+            side = QRect(0, 0, 2 * ICON, 2 * ICON)
+            side.moveCenter(thumb.center())
+            paint_icon(painter, side, "play", "#ffffff")
+        room = QRect(thumb.right() + 12, rect.y() + 16, rect.right() - thumb.right() - 12 - GAP, LINE)
+        self._paint_success(painter, QRect(room), card)
+        painter.setFont(theme.ui_font())
         painter.setPen(QColor(colors.muted))
-        text = painter.fontMetrics().elidedText(
-            f"{self._run_label(card.run_id)}, {ago(card.created_at)}, {size_text(card.size_bytes)}",
-            Qt.TextElideMode.ElideRight,
-            low.width() - used,
-        )
-        painter.drawText(low, _LEFT, text)
+        steps = tr("{env_steps:,} steps, {run}", env_steps=card.env_steps, run=self._run_label(card.run_id))
+        _write(painter, room.translated(0, LINE), steps)
+        name, color = _MARKS[card.integrity]
+        low = room.translated(0, 2 * LINE)
+        mark = QRect(low.x(), 0, MARK, MARK)
+        mark.moveTop(low.center().y() - MARK // 2 + 1)
+        paint_icon(painter, mark, name, color)
+        painter.setFont(theme.small_font())
+        painter.setPen(QColor(getattr(colors, color)))
+        integrity, age = tr(card.integrity), f"{ago(card.created_at)}, {size_text(card.size_bytes)}"
+        low.setLeft(_write(painter, low.adjusted(MARK + 6, 0, 0, 0), integrity) + 6)
+        painter.setPen(QColor(colors.muted))
+        _write(painter, low, age)
 
-    @staticmethod
-    def _paint_heading(painter: QPainter, rect: QRect, card: CheckpointCard) -> None:
-        line = QRect(rect.x() + 12, rect.y(), rect.width() - 24, HEADING)
-        painter.setPen(QColor(theme.current().muted))
-        text = f"{short_task(card.task)}, {card.algo}"
-        painter.drawText(line, _LEFT, text)
-        used = painter.fontMetrics().horizontalAdvance(text) + 8
-        painter.setPen(QColor(theme.current().border))
-        middle = line.center().y() + 1
-        painter.drawLine(line.left() + used, middle, line.right(), middle)
+    def _paint_success(self, painter: QPainter, room: QRect, card: CheckpointCard) -> None:
+        """Paint the success rate, the star of a run's best, and at the right that it plays."""
+        colors = theme.current()
+        painter.setFont(theme.small_font())
+        if self._playing() == str(card.folder):
+            word = tr("playing")
+            room.setRight(room.right() - painter.fontMetrics().horizontalAdvance(word) - SIGN - 2)
+            _write_sign(painter, room.translated(room.width(), 0), "play", word)
+        painter.setFont(theme.bold_font())
+        painter.setPen(QColor(colors.text))
+        room.setLeft(_write(painter, room, card.success_text) + 6)
+        painter.setFont(theme.ui_font())
+        painter.setPen(QColor(colors.muted))
+        room.setLeft(_write(painter, room, tr("success")) + GAP)
+        if self._model.is_best(card):
+            painter.setFont(theme.small_font())
+            _write_sign(painter, room, "star", tr("best"))
 
 
-def _paint_spark(painter: QPainter, room: QRectF, way: list[float], here: int) -> None:
-    """Paint a small curve of the success rates `way` of a run's checkpoints, with a dot at index `here`."""
-    if len(way) < 2:
-        return
-    step = room.width() / (len(way) - 1)
-    points = [QPointF(room.x() + place * step, room.bottom() - rate * room.height()) for place, rate in enumerate(way)]
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QColor(theme.current().muted))
-    painter.drawPolyline(points)
-    painter.setBrush(QColor(theme.current().accent))
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.drawEllipse(points[here], 2.0, 2.0)
+def _paint_heading(painter: QPainter, rect: QRect, task: str, algo: str) -> None:
+    colors = theme.current()
+    painter.fillRect(QRect(rect.x(), rect.bottom(), rect.width(), 1), QColor(colors.border))
+    line = rect.adjusted(THUMB.x(), 0, -GAP, 0)
+    painter.setFont(theme.bold_font())
+    painter.setPen(QColor(colors.text))
+    line.setLeft(_write(painter, line, task) + GAP)
+    painter.setFont(theme.small_font())
+    painter.setPen(QColor(colors.muted))
+    _write(painter, line, algo.upper())
+
+
+def _write_sign(painter: QPainter, room: QRect, name: str, word: str) -> None:
+    """Paint a small icon and a word after it, in the colour of what is chosen."""
+    paint_icon(painter, QRect(room.x(), room.center().y() - SIGN // 2 + 1, SIGN, SIGN), name, "accent")
+    painter.setPen(QColor(theme.current().accent))
+    painter.drawText(room.adjusted(SIGN + 2, 0, SIGN + room.width(), 0), _LEFT, word)
+
+
+def _write(painter: QPainter, room: QRect, text: str) -> int:
+    """Write a line at the left of `room`, shortened to it; return its right edge."""
+    short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+    painter.drawText(room, _LEFT, short)
+    return room.left() + painter.fontMetrics().horizontalAdvance(short)
 
 
 def _thumbnail(path: Path, palette: Palette) -> QPixmap:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QMainWindow
 
 from gui.features.curves.dashboards import Dashboards
 from gui.features.curves.dock import TelemetryDock
+from gui.features.curves.page import RowHighlight
 from gui.features.curves.plots import CurvesController, PlotChoices
 from gui.features.curves.reports import Reports
 from gui.features.curves.run_info import GaugesController
@@ -24,7 +25,7 @@ from gui.kit.dialogs import ask_file, ask_folder, ask_new_file
 from gui.kit.words import tr
 from gui.state.compiling import Compiling
 from gui.state.context import Context, DockSpec, Feature, TabSpec
-from gui.state.metric_series import KINDS
+from gui.state.metric_series import CLOCK, KINDS
 from gui.state.new_files import NewFiles
 from gui.state.run_notes import RunNotes
 from gui.state.seed_groups import DEVIATION, RANGE, SPREADS
@@ -57,6 +58,7 @@ def feature(context: Context) -> Feature:
 
     def finish() -> None:
         context.appearance.theme_changed.connect(context[TelemetryDock].recolor)
+        RowHighlight(context[RunsDock].table, telemetry)
         history = context.add(ViewHistory(context.window, context.docks, telemetry, choices, context.session))
         define_undo(actions, history)
         define_reports(actions, reports, context.files, context[RunsDock].proxy, telemetry, context.window)
@@ -92,9 +94,9 @@ def define_curves(
 
     add(
         "followCurves",
-        tr("Follow new data"),
+        tr("Fit all plots"),
         curves.follow,
-        short=tr("Follow"),
+        short=tr("Fit all"),
         tip=tr("Show everything and follow new data"),
         refusal=curves.follow_refusal,
         follows=(telemetry.view_changed,),
@@ -103,7 +105,7 @@ def define_curves(
         "plotMaximise",
         lambda: tr("Show all plots") if choices.is_maximised else tr("Maximise the plot"),
         curves.toggle_maximised,
-        tip=tr("A double-click on a plot does this too"),
+        tip=tr("Press F in a plot or double-click its title to do the same"),
         refusal=curves.refusal,
         follows=spoken,
     )
@@ -111,7 +113,7 @@ def define_curves(
         "allPlots",
         tr("All plots"),
         curves.toggle_maximised,
-        tip=tr("Back to every plot"),
+        tip=tr("Show every plot again"),
         is_there=lambda: choices.is_maximised,
         follows=(choices.maximised,),
     )
@@ -124,10 +126,35 @@ def define_curves(
         follows=spoken,
     )
     add(
+        "plotLogX",
+        tr("Logarithmic x axis"),
+        curves.toggle_log_x,
+        tip=tr("For all plots"),
+        refusal=lambda: tr("The clock axis cannot be logarithmic") if telemetry.x_axis == CLOCK else "",
+        is_on=lambda: telemetry.log_x,
+        follows=(telemetry.view_changed,),
+    )
+    add(
+        "plotFit",
+        tr("Fit the plot"),
+        curves.fit,
+        tip=tr("Press Home in a plot or double-click it to do the same"),
+        refusal=curves.refusal,
+        follows=spoken,
+    )
+    add(
+        "plotCopy",
+        tr("Copy the plot"),
+        curves.copy,
+        tip=tr("Copy a picture of the plot to the clipboard"),
+        refusal=curves.refusal,
+        follows=spoken,
+    )
+    add(
         "plotPin",
-        tr("Pin the plot"),
+        tr("Pin plot"),
         curves.toggle_pinned,
-        tip=tr("Above all groups, whichever runs are on show"),
+        tip=tr("Keep the plot at the top, whichever runs are shown"),
         refusal=curves.refusal,
         is_on=lambda: choices.current in choices.pinned,
         follows=spoken,
@@ -136,7 +163,7 @@ def define_curves(
         "plotHide",
         tr("Hide the plot"),
         curves.hide,
-        tip=tr("Add a plot brings it back"),
+        tip=tr("Add a plot shows it again"),
         refusal=curves.refusal,
         follows=spoken,
     )
@@ -155,7 +182,7 @@ def define_curves(
             name,
             tr(SPREADS[spread]),
             partial(curves.toggle_spread, spread),
-            tip=tr("Runs on show that differ in nothing but their seed become one curve"),
+            tip=tr("Draw shown runs that differ only in their seed as one curve"),
             is_on=lambda spread=spread: telemetry.spread == spread,
             follows=(telemetry.view_changed,),
         )
@@ -164,7 +191,7 @@ def define_curves(
             f"smooth{kind.capitalize() or 'Decaying'}",
             tr(KINDS[kind]),
             partial(curves.smooth_by, kind),
-            tip=tr("How the slider's smoothing weighs the points around one"),
+            tip=tr("How smoothing weighs neighbouring points"),
             is_on=lambda kind=kind: telemetry.smoothing_kind == kind,
             follows=(telemetry.view_changed,),
         )
@@ -177,7 +204,10 @@ def define_curves(
         follows=(telemetry.view_changed,),
     )
     add(
-        "resetPlots", tr("Reset the plots"), choices.reset, tip=tr("Every plot, in the first order, with straight axes")
+        "resetPlots",
+        tr("Reset the plots"),
+        choices.reset,
+        tip=tr("Show every plot in the original order with linear axes"),
     )
 
 
@@ -185,16 +215,16 @@ def define_undo(registry: ActionRegistry, history: ViewHistory) -> None:
     follows = (history.changed,)
     registry.add(
         "undoView",
-        tr("Undo the change of the view"),
+        tr("Undo change of view"),
         history.undo,
         "Ctrl+Z",
-        tip=tr("Docks, plots, axes, zoom and pinned runs; nothing that was done"),
+        tip=tr("Docks, plots, axes, zoom and pinned runs; not training, files or games"),
         refusal=history.undo_refusal,
         follows=follows,
     )
     registry.add(
         "redoView",
-        tr("Redo the change of the view"),
+        tr("Redo change of view"),
         history.redo,
         "Ctrl+Shift+Z",
         refusal=history.redo_refusal,
@@ -219,9 +249,17 @@ def define_reports(
 
     add(
         "writeReport",
-        tr("Write a report of the curves..."),
-        lambda: ask_new_file(window, tr("Write a report"), "report.html", reports.write_report),
-        tip=tr("One HTML file: the runs on show, what differs, what came of it, notes, plots"),
+        tr("Save a report of the curves..."),
+        lambda: ask_new_file(window, tr("Save a report"), "report.html", reports.write_report),
+        tip=tr("One HTML file with the shown runs: settings that differ, outcome, notes, plots"),
+        refusal=reports.refusal,
+        follows=follows,
+    )
+    add(
+        "writeReportPdf",
+        tr("Save a report of the curves as PDF..."),
+        lambda: ask_new_file(window, tr("Save a report"), "report.pdf", reports.write_report),
+        tip=tr("Save the report on A4 pages in light colours"),
         refusal=reports.refusal,
         follows=follows,
     )
@@ -229,7 +267,7 @@ def define_reports(
         "curvesCsv",
         tr("Export all curves as CSV..."),
         lambda: ask_new_file(window, tr("Export all curves"), "curves.csv", reports.write_curves),
-        tip=tr("Every record of every run on show, every metric a column"),
+        tip=tr("All records of the shown runs, one column per metric"),
         refusal=reports.refusal,
         follows=follows,
     )
@@ -237,8 +275,8 @@ def define_reports(
         "runsCsv",
         tr("Export the run table as CSV..."),
         lambda: ask_new_file(window, tr("Export the run table"), "runs.csv", write_runs),
-        tip=tr("The runs in the list with every field of their configurations"),
-        refusal=lambda: "" if listed.rowCount() else tr("No run is in the list"),
+        tip=tr("The runs in the list with all their settings"),
+        refusal=lambda: "" if listed.rowCount() else tr("The list has no run"),
         follows=(listed.rowsInserted, listed.rowsRemoved, listed.modelReset),
     )
 
@@ -253,7 +291,7 @@ def define_saved_views(
         tr("Saved views..."),
         lambda: ViewsDialog(window, views.views, views.save, views.open).open(),
         "Ctrl+Shift+V",
-        tip=tr("Keep what is on show under a name, and bring it back"),
+        tip=tr("Save the current view under a name and restore it later"),
     )
 
 
@@ -278,10 +316,10 @@ def define_dashboards(
     )
     add(
         "exportWandb",
-        tr("Write the run for Weights and Biases"),
+        tr("Export the run for Weights & Biases"),
         dashboards.export_wandb,
         short="W&B",
-        tip=tr("As its client keeps a run offline; nothing is sent"),
+        tip=tr("In the format of an offline run; nothing is sent"),
         refusal=runs.curves_refusal,
         follows=focus,
     )
@@ -290,12 +328,12 @@ def define_dashboards(
         "importCurves",
         tr("Import curves of TensorBoard or W&B..."),
         lambda: ask_file(window, tr("Import curves"), kinds, dashboards.import_curves),
-        tip=tr("An event file, run-ID.wandb of an offline run, or history.jsonl"),
+        tip=tr("A TensorBoard event file, the file of an offline W&B run, or a W&B history"),
         short=tr("Import curves..."),
     )
     add(
         "importCurveFolder",
         tr("Import a log folder of TensorBoard..."),
         lambda: ask_folder(window, tr("Import a log folder"), dashboards.import_curves),
-        tip=tr("Every run in it and below it"),
+        tip=tr("Import every run in the folder and its subfolders"),
     )

@@ -66,8 +66,8 @@ class Dashboards(QObject):
 
     def _on_exported(self, folder: Path) -> None:
         if importlib.util.find_spec("tensorboard") is None:
-            text = tr("{folder}; to see them: pip install tensorboard", folder=folder)
-            self._notices.tell(tr("Events written"), text)
+            text = tr("Saved in {folder}. Install TensorBoard to see it in the browser", folder=folder)
+            self._notices.tell(tr("TensorBoard log saved"), text)
             return
         self.close()
         port = free_port()
@@ -84,7 +84,7 @@ class Dashboards(QObject):
         ]
         self._bridge.spawn(run_job(argv, on_start=self._on_server), title=tr("TensorBoard"), failed=self._on_failed)
         url = QUrl(f"http://127.0.0.1:{port}")
-        self._notices.tell(tr("TensorBoard starts"), url.toString())
+        self._notices.tell(tr("TensorBoard is starting"), url.toString())
         self._bridge.spawn(
             answers(port), title=tr("TensorBoard"), then=lambda there: QDesktopServices.openUrl(url) if there else None
         )
@@ -97,14 +97,14 @@ class Dashboards(QObject):
         argv = [sys.executable, "-m", f"trainer_core.formats.{module}", str(run)]
         self._bridge.spawn(
             run_job(argv),
-            title=tr("Weights and Biases"),
+            title=tr("Weights & Biases"),
             then=lambda result: self._on_wandb(Path(result["folder"]), has_client),
         )
 
     def _on_wandb(self, folder: Path, has_client: bool) -> None:
         line = f"wandb sync {folder}" if has_client else "pip install wandb"
         self._notices.tell(
-            tr("Written for W&B"),
+            tr("Exported for W&B"),
             f"{folder}; {line}",
             "good",
             tr("Copy the command"),

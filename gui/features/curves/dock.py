@@ -9,10 +9,9 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from gui.features.curves.card import PlotCard
-from gui.features.curves.page import CurveControls, CurvePage, PlotBoard, show_plot_menu
+from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
 from gui.features.curves.plots import MORE, PAGES, CurvesController, PlotSpec, further_specs, page_specs
 from gui.features.curves.run_info import GaugesController, RunInfo
-from gui.features.curves.scene import MOST_WHOLE
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
@@ -30,8 +29,6 @@ MOST_MAIN = 6
 """Most plots on the Overview page of a run that has none of the Overview's built-in metrics."""
 MOST_NAMED, MOST_IN_TIP, LONGEST = 6, 40, 36
 """Most runs named under the plots, and in the tooltip there; most characters of a name."""
-MARKS = ("\u2500\u2500", "\u2500 \u2500", "\u2500 \u00b7", "\u00b7 \u00b7", "\u2500 \u00b7\u00b7")
-"""The line dashes of `theme.DASHES` as text, in the same order."""
 
 
 class OwnPage(QWidget):
@@ -59,7 +56,7 @@ class TelemetryDock(Dock):
         super().__init__(tr("Telemetry"), names.TELEMETRY_DOCK)
         self.model = model
         self._curves, self._actions = curves, actions
-        self.board = PlotBoard(model, curves.choices, self, self.visible_cards)
+        self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
         self.tabs = QTabWidget()
         self.tabs.setObjectName(names.TELEMETRY_TABS)
         self.tabs.setDocumentMode(True)
@@ -79,8 +76,10 @@ class TelemetryDock(Dock):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.tabs, 1)
-        column.addWidget(self._footer())
+        foot = self._footer()
+        column.addWidget(foot)
         self.setWidget(body)
+        self.tabs.currentChanged.connect(lambda _: foot.setHidden(self.tabs.currentWidget() is self.info))
         self._clock = QTimer(self, interval=CLOCK_MS)
         self._clock.timeout.connect(self._on_clock)
         self._clock.start()
@@ -127,9 +126,6 @@ class TelemetryDock(Dock):
     def _add_card(self, page: CurvePage, spec: PlotSpec) -> None:
         card = self.board.make_card(spec)
         card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
-        card.menu_wanted.connect(
-            lambda place: show_plot_menu(self, self._actions, self._curves.choices, spec.metric, place)
-        )
         page.add(card)
 
     def _footer(self) -> QWidget:
@@ -217,15 +213,12 @@ class TelemetryDock(Dock):
         self.legend.setVisible(len(self.model.shown()) > 1)
         texts = []
         for name in shown[:MOST_NAMED]:
-            slot = self.model.slots.get(name, 0)
-            mark = MARKS[slot % len(MARKS)] if len(shown) <= MOST_WHOLE else MARKS[0]
-            color = theme.curve_color(slot).name()
+            color = theme.curve_color(self.model.slots.get(name, 0)).name()
             words = html.escape(without_middle(self.model.label(name), LONGEST)).replace(" ", "&nbsp;")
-            mark = mark.replace(" ", "&nbsp;")
-            texts.append(f'<span style="color:{color}">{mark}</span>&nbsp;{words}')
+            texts.append(f'<span style="color:{color}">\u25cf</span>&nbsp;{words}')
         if len(shown) > MOST_NAMED:
             texts.append(tr("and {value} more", value=len(shown) - MOST_NAMED))
-        self.legend.setText("&nbsp; ".join(texts))  # a line that wraps begins with its mark
+        self.legend.setText("&nbsp; ".join(texts))  # a line that wraps begins with its dot
         self.legend.setToolTip("\n".join(map(self.model.label, shown[:MOST_IN_TIP])))
 
     def recolor(self) -> None:

@@ -1,11 +1,13 @@
-"""Pages of plots: redrawing in turn with one shared crosshair; sections, keyboard, context menu, controls."""
+"""Pages of plots: redrawing in turn, one crosshair and one highlighted run for all; sections, menus, controls."""
 
 from __future__ import annotations
 
+import functools
+import gc
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -16,13 +18,15 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QSlider,
+    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.features.curves.card import PlotCard
+from gui.features.curves.card import PlotCard, load_plots
 from gui.features.curves.plots import PlotChoices, PlotSpec
+from gui.features.runs.model import RUN_ROLE
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.icons import icon
@@ -36,55 +40,82 @@ PLOT_HZ = 4
 """Most redraws per second of each visible plot; each timer tick redraws one plot."""
 BUDGET_S = 0.012
 """Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
-IDLE_MS, BUSY_MS = 250, 15
-PLOT_MENU = (
-    "plotMaximise",
-    "plotPin",
-    "plotLog",
-    "plotHide",
-    "",
-    "plotPng",
-    "plotSvg",
-    "plotCsv",
-    "",
-    "followCurves",
-    "resetPlots",
-)
-CARD_HEIGHT = 156
+IDLE_MS, BUSY_MS, REST_MS, RESTORE_MS = 250, 15, 150, 150
+"""Milliseconds between two turns, with nothing and with something to draw; after the last move of an axis until plots
+are drawn anew; after the pointer left a curve until the others are restored."""
+PLOT_EXPORTS = ("plotPng", "plotSvg", "plotCsv", "plotCopy")
+PLOT_MENU = ("plotFit", "plotMaximise", "plotPin", "plotHide", "", "plotLog", "plotLogX", "trimOutliers", "",
+             *PLOT_EXPORTS, "", "followCurves", "resetPlots")  # fmt: skip
+CARD_HEIGHT = 240
 """Height of a small plot in pixels."""
 SMOOTHING_COMMANDS = ("smoothDecaying", "smoothRunning", "smoothGaussian")
-NARROW_ROW = 320
-"""Width in pixels of a row of controls below which the slider's label is hidden."""
+NARROW_ROW = 380
+"""Width in pixels of a row of controls below which its words are hidden."""
+
+
+@functools.lru_cache(maxsize=1)
+def load_once() -> None:
+    """Import PyQtGraph, which takes 0.15 s; not in a thread, where PySide6 crashes."""
+    load_plots()
+    gc.freeze()  # as at the start of the app: scanning PyQtGraph again and again would stall the window
 
 
 class PlotBoard(QObject):
     """Redraws the plot cards of one view: a timer draws one visible outdated card at a time."""
 
     def __init__(
-        self, model: TelemetryModel, choices: PlotChoices, parent: QObject, wanted: Callable[[], list[PlotCard]]
+        self,
+        model: TelemetryModel,
+        choices: PlotChoices,
+        actions: ActionRegistry,
+        parent: QWidget,
+        wanted: Callable[[], list[PlotCard]],
     ) -> None:
         """Start the timer; `wanted` returns the cards of the page that is visible now."""
         super().__init__(parent)
         self._model, self._choices, self._wanted = model, choices, wanted
+        self._actions, self._page = actions, parent
         self.cards: dict[str, PlotCard] = {}
         self._turn = 0
+        self._is_moved = False
+        """True from a move of an axis until the first plot is drawn anew."""
         self._theme = theme.current()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.tick)
         self._timer.start(IDLE_MS)
+        self._unpointed = QTimer(self, singleShot=True, interval=RESTORE_MS)
+        self._unpointed.timeout.connect(lambda: model.set_highlight(""))
         choices.changed.connect(self._on_choices)
+        model.moved.connect(self._on_moved)
+        model.crosshair_moved.connect(lambda x: [card.show_crosshair() for card in self._seen()])
+        model.highlighted.connect(self._on_highlighted)
 
-    def make_card(self, spec: PlotSpec, key: str | None = None) -> PlotCard:
+    def make_card(self, spec: PlotSpec, key: str | None = None, *, has_names: bool = False) -> PlotCard:
         """Return a new card that the timer redraws.
 
         `key` is its key in `cards`, the metric by default; a second plot of the same metric needs another key.
         """
-        card = PlotCard(spec, self._model)
-        card.log_y = self._choices.is_log(spec.metric)
-        card.zoomed.connect(lambda low, high: self._model.set_x_range((low, high)))
-        card.hovered.connect(lambda x: self._on_hover(card, x))
-        self.cards[spec.metric if key is None else key] = card
+        card, metric, choices = PlotCard(spec, self._model, has_names=has_names), spec.metric, self._choices
+        card.show_choices(choices.line(metric), is_log=choices.is_log(metric))
+        card.pointed.connect(self._on_pointed)
+        card.focused.connect(lambda: choices.speak_of(metric))
+        card.line_chosen.connect(lambda line: choices.choose_line(metric, line))
+        card.log_wanted.connect(lambda: choices.toggle_log(metric))
+        card.menu_wanted.connect(lambda place: self._show_menu(metric, place, PLOT_MENU))
+        card.export_wanted.connect(lambda place: self._show_menu(metric, place, PLOT_EXPORTS))
+        self.cards[metric if key is None else key] = card
         return card
+
+    def _show_menu(self, metric: str, place: QPoint, commands: tuple[str, ...]) -> None:
+        self._choices.speak_of(metric)
+        menu = QMenu(self._page)
+        menu.setToolTipsVisible(True)
+        for name in commands:
+            if name:
+                menu.addAction(self._actions[name])
+            else:
+                menu.addSeparator()
+        menu.exec(place)
 
     def _seen(self) -> list[PlotCard]:
         return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
@@ -96,88 +127,73 @@ class PlotBoard(QObject):
             self._timer.setInterval(BUSY_MS)
             return
         cards = self._seen()
+        if cards:
+            try:
+                load_once()
+            except ImportError as error:  # an installation without PyQtGraph
+                tell_once(self._page, error)
+                return
         deadline = time.perf_counter() + BUDGET_S
         is_done = True
-        for offset in range(len(cards)):
-            card = cards[(self._turn + offset) % len(cards)]
+        turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]
+        if self._is_moved:  # what the user looks at comes first, once: a run that grows would keep others from it
+            turns.sort(key=lambda card: not card.underMouse())
+        for card in turns:
             if card.is_stale():
                 try:
                     is_done = card.redraw(deadline)
                 except Exception as error:  # else no other plot would get its turn again
                     tell_once(card, error)
                     card.give_up()
-                self._turn += offset + is_done
+                self._turn = cards.index(card) + is_done
+                self._is_moved = self._is_moved and not is_done
                 break
         turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))
         self._timer.setInterval(turn_ms if is_done else BUSY_MS)
 
-    def _on_hover(self, hovered: PlotCard, x: float | None) -> None:
+    def _on_moved(self) -> None:
+        """Stretch what is painted; it is drawn anew once the wheel or the drag rests."""
         for card in self._seen():
-            card.set_hover(x, tell=card is hovered)
+            card.follow_axes()
+        self._is_moved = True
+        self._timer.start(REST_MS)
+
+    def _on_pointed(self, run_id: str) -> None:
+        if run_id:
+            self._unpointed.stop()
+            self._model.set_highlight(run_id)
+        elif self._model.highlight and not self._unpointed.isActive():
+            self._unpointed.start()
+
+    def _on_highlighted(self, run_id: str) -> None:
+        self._unpointed.stop()  # whatever has the highlight now, the pointer did not leave it
+        for card in self._seen():
+            card.show_highlight()
 
     def _on_choices(self) -> None:
         for card in self.cards.values():
-            card.log_y = self._choices.is_log(card.spec.metric)
+            metric = card.spec.metric
+            card.show_choices(self._choices.line(metric), is_log=self._choices.is_log(metric))
 
 
-class PlotKeys(QObject):
-    """Keyboard focus and selection among plots: commands act on the focused or clicked plot."""
+class RowHighlight(QObject):
+    """Highlights the curves of the run whose row of a table is under the pointer."""
 
-    def __init__(self, choices: PlotChoices, scroll: QScrollArea, cards: Callable[[], list[PlotCard]]) -> None:
-        super().__init__(scroll)
-        self._choices, self._scroll, self._cards = choices, scroll, cards
-        self._known: set[PlotCard] = set()
+    def __init__(self, table: QTableView, model: TelemetryModel) -> None:
+        super().__init__(table)
+        self._model = model
+        table.setMouseTracking(True)
+        table.entered.connect(self._on_entered)
+        table.viewport().installEventFilter(self)
 
-    def settle(self) -> None:
-        """Let the Tab key stop at only one of the plots: the selected one, else the first."""
-        cards = self._cards()
-        chosen = [card for card in cards if card.spec.metric == self._choices.current]
-        for card in cards:
-            if card not in self._known:
-                self._known.add(card)
-                card.focused.connect(lambda card=card: self._on_focused(card))
-                card.stepped.connect(lambda x, y, card=card: self._step(card, x, y))
-            is_stop = card is (chosen or cards)[0]
-            policy = Qt.FocusPolicy.StrongFocus if is_stop else Qt.FocusPolicy.ClickFocus
-            card.setFocusPolicy(policy)
+    def _on_entered(self, index: QModelIndex) -> None:
+        run_id = index.data(RUN_ROLE).run_id
+        self._model.set_highlight(run_id if run_id in self._model.shown() else "")
 
-    def _on_focused(self, card: PlotCard) -> None:
-        if card.spec.metric != self._choices.current:
-            self._choices.speak_of(card.spec.metric)
-        self.settle()
-
-    def _step(self, card: PlotCard, across: int, down: int) -> None:
-        """Move the focus to the next or previous plot (`across`), or to the nearest above or below (`down`)."""
-        cards = self._cards()
-        if across:
-            place = cards.index(card) + across
-            found = cards[place : place + 1] if place >= 0 else []
-        else:
-            here = _center(card, self._scroll)
-            places = [(_center(other, self._scroll) - here, other) for other in cards]
-            beyond = [(abs(at.y()), abs(at.x()), other) for at, other in places if at.y() * down > other.height() // 2]
-            found = [min(beyond, key=lambda one: one[:2])[2]] if beyond else []
-        for other in found:
-            other.setFocus(Qt.FocusReason.TabFocusReason)
-            self._scroll.ensureWidgetVisible(other)
-
-
-def _center(card: PlotCard, scroll: QScrollArea) -> QPoint:
-    page = scroll.widget()
-    assert page is not None
-    return card.mapTo(page, card.rect().center())
-
-
-def show_plot_menu(parent: QWidget, actions: ActionRegistry, choices: PlotChoices, metric: str, place: QPoint) -> None:
-    choices.speak_of(metric)
-    menu = QMenu(parent)
-    menu.setToolTipsVisible(True)
-    for name in PLOT_MENU:
-        if name:
-            menu.addAction(actions[name])
-        else:
-            menu.addSeparator()
-    menu.exec(place)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self._model.set_highlight("")
+        return False
 
 
 class CurvePage(QScrollArea):
@@ -278,43 +294,47 @@ class CurveControls(QWidget):
         """Build the row; `prefix` makes the objectNames of its widgets unique."""
         super().__init__()
         self._model = model
-        row = QHBoxLayout(self)
+        row = self.row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         self.axis = QComboBox()
         self.axis.setObjectName(f"{prefix}xAxisBox")
         self.axis.setAccessibleName(tr("Horizontal axis"))
-        self.axis.setMinimumContentsLength(7)
+        self.axis.setMinimumContentsLength(6)
         for name, text in X_AXES.items():
-            self.axis.addItem(tr("by {what}", what=tr(text)), name)
+            self.axis.addItem(tr(text), name)
         self.axis.activated.connect(lambda: model.set_x_axis(str(self.axis.currentData())))
         self.smoothing = QSlider(Qt.Orientation.Horizontal)
         self.smoothing.setObjectName(f"{prefix}smoothingSlider")
         self.smoothing.setAccessibleName(tr("Smoothing"))
-        self.smoothing.setToolTip(tr("Smoothing; a right click chooses the kind"))
+        self.smoothing.setToolTip(tr("Smoothing; right-click to choose the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
         self.smoothing.setRange(0, 99)
-        self.smoothing.setFixedWidth(64)
+        self.smoothing.setMinimumWidth(40)
+        self.smoothing.setMaximumWidth(80)
         self.smoothing.valueChanged.connect(lambda value: model.set_smoothing(value / 100))
+        self._value = label("")
+        self._value.setFixedWidth(self._value.fontMetrics().horizontalAdvance("0.00"))
         self.follow = action_button(actions["followCurves"], f"{prefix}followButton")
-        row.addWidget(self.axis)
+        self._words = [label(tr("Along"), "muted"), label(tr("Smooth"), "muted")]
+        for words in self._words:
+            words.setMinimumWidth(1)  # its text must not keep a dock from becoming narrow
+        for widget in (self._words[0], self.axis, self._words[1], self.smoothing, self._value):
+            row.addWidget(widget)
         row.addStretch(1)
-        self._words = label(tr("Smooth"), "muted")
-        self._words.setMinimumWidth(1)  # its text must not keep a dock from becoming narrow
-        row.addWidget(self._words)
-        row.addWidget(self.smoothing)
         row.addWidget(self.follow)
         model.view_changed.connect(self._show)
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the slider's label when the row is narrow; the slider's tooltip has the same text."""
+        """Hide the words when the row is narrow; the tooltips have them."""
         super().resizeEvent(event)
-        self._words.setVisible(self.width() >= NARROW_ROW)
+        for words in self._words:
+            words.setVisible(self.width() >= NARROW_ROW)
 
     def _show(self) -> None:
         self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))
-        self.smoothing.blockSignals(True)
-        self.smoothing.setValue(round(self._model.smoothing * 100))
-        self.smoothing.blockSignals(False)
+        with QSignalBlocker(self.smoothing):
+            self.smoothing.setValue(round(self._model.smoothing * 100))
+        self._value.setText(f"{self._model.smoothing:.2f}")

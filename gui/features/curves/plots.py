@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication, QImage
 
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -17,7 +19,7 @@ from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.metric_names import METRICS, Metric, metric
 
-PAGES = {"overview": "Overview", "policy": "Policy", "env": "Env", "perf": "Perf"}
+PAGES = {"overview": "Overview", "policy": "Policy", "env": "Environment", "perf": "Speed"}
 """Title of each page by its group of metrics, in the order of the tabs."""
 TASKS = "Tasks"
 """Section for a run of several tasks: the plot of each metric has one line per task."""
@@ -25,8 +27,11 @@ MORE = "More"
 """Page of metrics outside the built-in table, from other trainers."""
 WITH_EVALS = "success_rate"
 """Metric whose plot also shows validation results as dots."""
-PARTS = ("order", "hidden", "log", "added", "pinned", "folded")
-"""Names of the saved lists of `PlotChoices`; each holds metrics, except `folded`, which holds groups."""
+PARTS = ("order", "hidden", "log", "added", "pinned", "folded", "lines")
+"""Names of the saved lists of `PlotChoices`; each holds metrics, except `folded`, which holds groups.
+
+`lines` holds the metric of a plot and that of the line chosen in it, with a line break between them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,15 @@ class PlotChoices(QObject):
     def toggle_log(self, metric: str) -> None:
         self._toggle("log", metric)
 
+    def line(self, metric: str) -> str:
+        """Return the metric of the line chosen in a plot; empty if the user chose none."""
+        found = (entry.partition("\n") for entry in self._parts["lines"])
+        return next((line for name, _, line in found if name == metric), "")
+
+    def choose_line(self, metric: str, line: str) -> None:
+        others = [entry for entry in self._parts["lines"] if entry.partition("\n")[0] != metric]
+        self._keep("lines", [*others, f"{metric}\n{line}"])
+
     @property
     def pinned(self) -> tuple[str, ...]:
         """Metrics of the plots shown above all groups, in the order in which they were pinned."""
@@ -243,6 +257,8 @@ class CurvesController(QObject):
         self._navigation, self._files = navigation, files
         self.draw: Callable[[str, str], bytes] = lambda metric, kind: b""
         """Function (metric, kind) that returns a plot as the bytes of a png, svg or csv file; set by the view."""
+        self.card_of: Callable[[str], Any] = lambda metric: None
+        """Function that returns a new card of the plot of a metric, for a file; set by the view."""
         self.on_page: Callable[[], list[tuple[str, list[str]]]] = list
         """Function that returns (title, metrics of its plots) for each visible group; set by the view."""
 
@@ -251,11 +267,19 @@ class CurvesController(QObject):
         return "" if self.choices.current else tr("Click on a plot first")
 
     def follow_refusal(self) -> str:
-        zoomed = self._telemetry.x_range is not None
-        return "" if zoomed else tr("Everything is on show and new data is followed")
+        is_moved = self._telemetry.x_range is not None or self._telemetry.y_ranges
+        return "" if is_moved else tr("Everything is already shown, and new data too")
 
     def follow(self) -> None:
-        self._telemetry.set_x_range(None)
+        self._telemetry.move(None, {})
+
+    def fit(self) -> None:
+        """Fit x, and y of the current plot."""
+        metric, ranges = self.choices.current, self._telemetry.y_ranges
+        self._telemetry.move(None, {name: kept for name, kept in ranges.items() if name != metric})
+
+    def toggle_log_x(self) -> None:
+        self._telemetry.set_log_x(not self._telemetry.log_x)
 
     def toggle_outliers(self) -> None:
         self._telemetry.set_trims_outliers(not self._telemetry.trims_outliers)
@@ -292,7 +316,12 @@ class CurvesController(QObject):
         """Return the proposed file name for an export of the current plot; `kind` is png, svg or csv."""
         return f"{self.choices.current.replace('/', '_')}.{kind}"
 
+    def copy(self) -> None:
+        """Copy a picture of the current plot to the clipboard."""
+        image = QImage.fromData(self.draw(self.choices.current, "png"))
+        QGuiApplication.clipboard().setImage(image)
+
     def export(self, kind: str, path: Path) -> None:
         """Write the current plot to `path` as `kind` (png, svg, csv) and announce it with a link to the folder."""
         content = self.draw(self.choices.current, kind)
-        self._files.write(path, lambda: content, tr("Plot written"))
+        self._files.write(path, lambda: content, tr("Plot saved"))

@@ -1,10 +1,11 @@
-"""Exports of the runs on show: CSV (RFC 4180), pictures of plots, a report in HTML."""
+"""Exports of the runs on show: CSV (RFC 4180), pictures of plots, a report in HTML or PDF."""
 
 from __future__ import annotations
 
 import csv
 import html
 import io
+import math
 import re
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -13,15 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QIODevice, QObject, QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QTextDocument
+from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QObject, QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QColor, QImage, QPageSize, QPainter, QPdfWriter, QTextDocument
 from PySide6.QtSvg import QSvgGenerator
 
-from gui.features.curves.card import PlotCard
+from gui.features.curves.card import HEAD, PlotCard
 from gui.features.curves.plots import CurvesController
 from gui.features.runs.columns import RunConfigs
 from gui.features.runs.controller import RunsController
 from gui.kit import theme
+from gui.kit.painting import saved
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.metric_series import Array
@@ -35,10 +37,12 @@ CSV_AXES = ("env_steps", "update", "wall_time_s")
 """Counters that are the first columns of the CSV, before the metrics."""
 CONFIG_HEAD = "config."
 """Prefix of the column titles of configuration fields."""
-HEAD_EDGE, HEAD_GAP = 12, 10
-"""Pixels beside the header of an exported plot, and between two names in it."""
-LEAST_TITLE = 0.4
-"""Least share of the header of an exported plot that is left for the title beside the names of runs."""
+EDGE = 12
+"""Pixels beside the title of an exported plot."""
+FILE_SIZE = QSize(640, 360)
+"""Size of an exported plot in pixels; a PNG has twice as many."""
+DOTS, PAGE_EDGE, PAGE_PLOT = 96, 48.0, 236.0
+"""Dots per inch of SVG and PDF, and margin of a PDF page and height of a plot there in such dots."""
 Table = list[tuple[str, list[str]]]
 """Rows of a table of runs: (field, its value for each run)."""
 _STYLE = """
@@ -49,7 +53,6 @@ p.muted, th {{ color: {muted}; font-weight: normal; }}
 table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
 td, th {{ padding: 3px 12px 3px 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid {border}; font-variant-numeric: tabular-nums; }}
-.swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 5px; }}
 .plots {{ display: flex; flex-wrap: wrap; gap: 12px; }}
 .plots svg {{ max-width: 100%; height: auto; }}
 a {{ color: {accent}; }}
@@ -76,14 +79,15 @@ class Reports(QObject):
 
     def refusal(self) -> str:
         """Return why no curves can be exported now; empty when they can."""
-        return "" if self._runs.compared() else tr("No run with curves is on show")
+        return "" if self._runs.compared() else tr("No run with curves is shown")
 
     def write_report(self, path: Path) -> None:
-        """Write the curves on show, with tables of the runs and their notes, to one HTML file at `path`."""
+        """Write the curves on show, with tables of the runs and their notes, to `path`: PDF by its name, else HTML."""
+        is_pdf = path.suffix.lower() == ".pdf"
         self._bridge.spawn(
-            self._bridge.in_slices(self._reporting()),
-            title=tr("The report was not written"),
-            then=lambda text: self._files.write(path, text.encode, tr("Report written"), opens_file=True),
+            self._bridge.in_slices(self._pdf() if is_pdf else self._html()),
+            title=tr("The report was not saved"),
+            then=lambda content: self._files.write(path, lambda: content, tr("Report saved"), opens_file=True),
         )
 
     def write_curves(self, path: Path) -> None:
@@ -94,7 +98,7 @@ class Reports(QObject):
             (run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
             for run_id, label, table in known
         ]
-        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves written"))
+        self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves saved"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
         """Write a CSV table to `path` with one row per given run, including its configuration."""
@@ -104,36 +108,39 @@ class Reports(QObject):
         def write(_: object) -> None:
             told = {run.run_id: self._configs.read(run.run_id) for run in runs}
             notes = {run.run_id: self._notes[run.run_id] for run in runs}
-            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table written"))
+            self._files.write(path, lambda: runs_csv(runs, told, notes).encode(), tr("Table saved"))
 
         self._bridge.spawn(
             self._bridge.in_slices(self._configs.reading([run.run_id for run in runs])),
-            title=tr("The table was not written"),
+            title=tr("The table was not saved"),
             then=write,
         )
 
     # -- the report -------------------------------------------------------------------------
 
-    def _reporting(self) -> Generator[None, None, str]:
-        """Return the report as HTML; yields after each plot, so that it can run in slices on the event loop."""
+    def _report(self, theme_name: str) -> Report:
         model, known = self._telemetry, self._bridge.service.runs
         runs = [run for run in self._runs.on_show() if run.run_id in known]
         beside = runs[:MOST_BESIDE]
-        report = Report(
+        return Report(
             title=tr("Report of {count} runs", count=len(runs)),
             made=f"{time.strftime('%Y-%m-%d %H:%M')}, {self._bridge.home.root}",
             runs=[model.label(run.run_id) for run in runs],
-            colors=[theme.curve_color(model.slots.get(run.run_id, 0)).name() for run in runs],
+            colors=[theme.curve_color(model.slots.get(run.run_id, 0), theme_name).name() for run in runs],
             summary=self._summary([known[run.run_id] for run in runs]),
             compared=[model.label(run.run_id) for run in beside],
             differences=self._runs.differences(beside),
             outcomes=self._runs.outcomes(beside),
+            notes=[
+                (model.label(run.run_id), html_of(self._notes[run.run_id].text))
+                for run in runs
+                if self._notes[run.run_id].text
+            ],
         )
-        report.notes = [
-            (model.label(run.run_id), html_of(self._notes[run.run_id].text))
-            for run in runs
-            if self._notes[run.run_id].text
-        ]
+
+    def _html(self) -> Generator[None, None, bytes]:
+        """Return the report as HTML; yields after each plot, so that it can run in slices on the event loop."""
+        report = self._report("")
         yield
         for group, metrics in self._curves.on_page():
             plots: list[str] = []
@@ -142,7 +149,45 @@ class Reports(QObject):
                 plots.append(svg[svg.index("<svg") :])
                 yield
             report.plots.append((group, plots))
-        return to_html(report, asdict(theme.current()))
+        return to_html(report, asdict(theme.current())).encode()
+
+    def _pdf(self) -> Generator[None, None, bytes]:
+        """Return the report as PDF on pages of A4 in the light theme; yields after each plot."""
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        report = self._report("light")
+        writer = QPdfWriter(buffer)
+        writer.setTitle(report.title)
+        writer.setResolution(DOTS)
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        writer.setPageMargins(QMarginsF())
+        with QPainter(writer) as painter:
+            page = QRectF(0, 0, writer.width(), writer.height()).marginsRemoved(QMarginsF(*[PAGE_EDGE] * 4))
+            document = QTextDocument()
+            document.setDefaultFont(theme.ui_font())
+            document.setHtml(to_html(report, {**asdict(theme.colors("light")), "window": "#ffffff"}))
+            shrunk = min(1.0, page.width() / document.idealWidth())  # a table with a column a run may be wide
+            size = page.size() / shrunk
+            document.setPageSize(size)
+            for number in range(document.pageCount()):
+                if number:
+                    writer.newPage()
+                with saved(painter):
+                    painter.translate(page.topLeft())
+                    painter.scale(shrunk, shrunk)
+                    painter.translate(0, -number * size.height())
+                    document.drawContents(painter, QRectF(0, number * size.height(), size.width(), size.height()))
+            yield
+            y = math.inf
+            for metric in [metric for _, metrics in self._curves.on_page() for metric in metrics]:
+                if y + PAGE_PLOT > page.bottom():
+                    writer.newPage()
+                    y = page.y()
+                area = QRectF(page.x(), y, page.width(), PAGE_PLOT)
+                if paint_plot(self._curves.card_of(metric), painter, area, "light"):
+                    y += PAGE_PLOT + EDGE
+                yield
+        return bytes(buffer.data().data())
 
     def _summary(self, runs: list[RunRecord]) -> Table:
         rows = [
@@ -157,7 +202,7 @@ class Reports(QObject):
             ]
             for run in runs
         ]
-        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best"), tr("Started"), tr("Tags")]
+        heads = [tr("State"), tr("Task"), tr("Trainer"), tr("Steps"), tr("Best success"), tr("Started"), tr("Tags")]
         return [(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
 
 
@@ -221,50 +266,55 @@ def _text(rows: Sequence[Sequence[str]]) -> str:
     return out.getvalue()
 
 
-def to_png(card: PlotCard, ratio: float = 2.0) -> bytes:
-    image = QImage(card.size() * ratio, QImage.Format.Format_RGB32)
+def paint_plot(card: PlotCard, painter: QPainter, area: QRectF, theme_name: str = "") -> bool:
+    """Paint the title and the whole plot of a card that is in no window; return False if no run measures it."""
+    plot = card.file_plot(round(area.width()), round(area.height()), theme_name)
+    if plot is None:
+        return False
+    colors = theme.colors(plot.shown.theme)
+    painter.fillRect(area, QColor(colors.base))
+    font = theme.ui_font()
+    font.setBold(True)
+    painter.setFont(font)
+    painter.setPen(QColor(colors.text))
+    row = QRectF(area.x() + EDGE, area.y(), area.width() - 2 * EDGE, HEAD)
+    text = painter.fontMetrics().elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(row.width() * 0.6))
+    painter.drawText(row, Qt.AlignmentFlag.AlignVCenter, text)
+    row.setLeft(row.left() + painter.fontMetrics().horizontalAdvance(text) + EDGE)
+    painter.setFont(theme.small_font())
+    painter.setPen(QColor(colors.muted))
+    painter.drawText(row, Qt.AlignmentFlag.AlignVCenter, card.line_words())
+    plot.draw(painter, area.adjusted(0, HEAD, 0, 0))
+    return True
+
+
+def to_image(card: PlotCard, ratio: float = 2.0) -> QImage:
+    image = QImage(FILE_SIZE * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
-    image.fill(QColor(theme.current().window))
+    image.fill(QColor(theme.current().base))
     with QPainter(image) as painter:
-        _paint(card, painter)
+        paint_plot(card, painter, QRectF(QPointF(), QSizeF(FILE_SIZE)))
+    return image
+
+
+def to_png(card: PlotCard) -> bytes:
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")  # type: ignore[call-overload]
+    to_image(card).save(buffer, "PNG")  # type: ignore[call-overload]
     return bytes(buffer.data().data())
 
 
 def to_svg(card: PlotCard) -> bytes:
-    buffer = QBuffer()
+    buffer, area = QBuffer(), QRectF(QPointF(), QSizeF(FILE_SIZE))
     generator = QSvgGenerator()
+    generator.setResolution(DOTS)
     generator.setOutputDevice(buffer)
-    generator.setSize(QSize(card.width(), card.height()))
-    generator.setViewBox(QRectF(0, 0, card.width(), card.height()))
+    generator.setSize(FILE_SIZE)
+    generator.setViewBox(area)
     generator.setTitle(card.spec.title)
     with QPainter(generator) as painter:
-        painter.fillRect(card.rect(), QColor(theme.current().window))
-        _paint(card, painter)
+        paint_plot(card, painter, area)
     return bytes(buffer.data().data())
-
-
-def _paint(card: PlotCard, painter: QPainter) -> None:
-    head = card.canvas.mapTo(card, QPoint(0, 0)).y()
-    painter.setFont(theme.ui_font())
-    metrics = painter.fontMetrics()
-    right, least = card.width() - float(HEAD_EDGE), HEAD_EDGE + LEAST_TITLE * card.width()
-    for color, name in reversed(card.legend()):
-        width = metrics.horizontalAdvance(name)
-        if right - width < least:
-            continue
-        painter.setPen(color)
-        painter.drawText(QRectF(right - width, 4, width + 2, head), 0, name)
-        right -= width + HEAD_GAP
-    painter.setPen(QColor(theme.current().text))
-    room = right - HEAD_EDGE
-    title = metrics.elidedText(card.spec.title, Qt.TextElideMode.ElideMiddle, int(room))
-    painter.drawText(QRectF(HEAD_EDGE, 4, room, head), 0, title)
-    painter.translate(0, head)
-    card.canvas.paint_lines(painter)
-    painter.translate(0, -head)
 
 
 @dataclass
@@ -302,7 +352,7 @@ def to_html(report: Report, colors: Mapping[str, str]) -> str:
         f"<h2>{tr('Runs')}</h2>",
         _by_run(report),
     ]
-    for title, table in ((tr("Fields that differ"), report.differences), (tr("What came of it"), report.outcomes)):
+    for title, table in ((tr("Settings that differ"), report.differences), (tr("Outcome"), report.outcomes)):
         if table:
             parts += [f"<h2>{html.escape(title)}</h2>", _side_by_side(report.compared, table)]
     if report.notes:
@@ -319,7 +369,7 @@ def _by_run(report: Report) -> str:
     rows = [f"<tr><th></th><th>{tr('Run')}</th>{head}</tr>"]
     for place, (name, color) in enumerate(zip(report.runs, report.colors, strict=True)):
         cells = _cells([values[place] for _, values in report.summary])
-        swatch = f'<td><span class="swatch" style="background:{color}"></span></td>'
+        swatch = f'<td><span style="color:{color}">&#9679;</span></td>'
         rows.append(f"<tr>{swatch}<td>{html.escape(name)}</td>{cells}</tr>")
     return f"<table>{''.join(rows)}</table>"
 

@@ -17,13 +17,15 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QMainWindow,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.features.curves.plots import PARTS, PlotChoices
 from gui.features.runs.controller import RunsController
-from gui.kit.labels import button, label
+from gui.kit.containers import empty_page
+from gui.kit.labels import button
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.kit.words import tr
 from gui.state.metric_series import X_AXES
@@ -116,29 +118,31 @@ class ViewHistory(QObject):
             self._put(self._future.pop())
 
     def undo_refusal(self) -> str:
-        return "" if self._past or self._rest.isActive() else tr("Nothing on show was changed")
+        return "" if self._past or self._rest.isActive() else tr("Nothing to undo in the view")
 
     def redo_refusal(self) -> str:
-        return "" if self._future else tr("Nothing was undone")
+        return "" if self._future else tr("Nothing to redo in the view")
 
     def _take(self) -> Snapshot:
         view, plots = self._telemetry, self._plots
         return (
             bytes(self._window.saveState(LAYOUT_VERSION).data()),
-            (view.x_axis, view.smoothing, view.x_range, view.spread, view.trims_outliers, view.smoothing_kind),
+            (view.x_axis, view.smoothing, view.spread, view.trims_outliers, view.smoothing_kind),
+            (view.log_x, view.x_range, view.y_ranges),
             tuple(view.pinned),
             plots.state(),
         )
 
     def _put(self, wanted: Snapshot) -> None:
         """Restore a recorded view: dock layout, axes and smoothing, pinned runs, plots."""
-        layout, (x_axis, smoothing, x_range, spread, trims, kind), pinned, plots = wanted
+        layout, (x_axis, smoothing, spread, trims, kind), (log_x, x_range, y_ranges), pinned, plots = wanted
         if layout != self._now[0]:
             self._window.restoreState(layout, LAYOUT_VERSION)
         view = self._telemetry
         view.set_x_axis(x_axis)
         view.set_smoothing(smoothing)
-        view.set_x_range(x_range)
+        view.set_log_x(log_x)
+        view.move(x_range, y_ranges)
         view.set_spread(spread)
         view.set_trims_outliers(trims)
         view.set_smoothing_kind(kind)
@@ -159,6 +163,7 @@ class View(TypedDict, total=False):
     kind: str
     spread: str
     outliers: bool
+    log_x: bool
     focus: str
     pinned: list[str]
     filter: str
@@ -231,6 +236,7 @@ class ViewsController(QObject):
                 "kind": model.smoothing_kind,
                 "spread": model.spread,
                 "outliers": model.trims_outliers,
+                "log_x": model.log_x,
                 "focus": model.focus,
                 "pinned": model.pinned,
                 "filter": self.filter_text(),
@@ -250,6 +256,7 @@ class ViewsController(QObject):
         if view.get("spread") in SPREADS:
             model.set_spread(view["spread"])
         model.set_trims_outliers(bool(view.get("outliers")))
+        model.set_log_x(bool(view.get("log_x")))
         self._plots.put_state(_plots(view.get("plots")))
         self.set_filter(str(view.get("filter", "")))
         self.set_plot_filter(str(view.get("plot_filter", "")))
@@ -260,7 +267,7 @@ class ViewsController(QObject):
         self._runs.show_all(self._runs.known(pinned))
         if gone := len(wanted) - len(known):
             self._notices.tell(
-                tr("The view {name}", name=name), tr("{count} of its runs are not here any more", count=gone), "warn"
+                tr("The view {name}", name=name), tr("{count} of its runs no longer exist", count=gone), "warn"
             )
         self._navigation.show(Place.CURVES)
 
@@ -287,14 +294,16 @@ class ViewsDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(8)
-        text = tr("Axes, smoothing, plots, the runs on show and both filters")
-        column.addWidget(label(text, "muted"))
         self.list = QListWidget()
         self.list.setObjectName("viewsList")
         self.list.setAccessibleName(tr("Saved views"))
         self.list.itemActivated.connect(lambda _: self.accept())
         self.list.currentRowChanged.connect(lambda _: self._on_row())
-        column.addWidget(self.list, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.list)
+        why = tr("A view holds axes, smoothing, plots, the shown runs and both filters.")
+        self._stack.addWidget(empty_page(tr("No saved view yet"), why))
+        column.addWidget(self._stack, 1)
         row = QHBoxLayout()
         self.name = QLineEdit()
         self.name.setObjectName("viewName")
@@ -302,7 +311,7 @@ class ViewsDialog(QDialog):
         self.name.setPlaceholderText(tr("Name of the view"))
         self.name.setMaxLength(MOST_NAME_LETTERS)
         self.name.textChanged.connect(lambda _: self._on_row())
-        self.keep = button(tr("Save what is on show"), "saveViewButton", clicked=self._on_save)
+        self.keep = button(tr("Save current view"), "saveViewButton", clicked=self._on_save)
         row.addWidget(self.name, 1)
         row.addWidget(self.keep)
         column.addLayout(row)
@@ -317,12 +326,13 @@ class ViewsDialog(QDialog):
         views.changed.connect(self._fill)
         self._fill()
         (self.list if self.list.count() else self.name).setFocus()
-        self.resize(440, 360)
+        self.resize(440, 280)
 
     def _fill(self) -> None:
         self.list.clear()
         self.list.addItems(self._views.names())
         self.list.setCurrentRow(self.list.count() - 1)
+        self._stack.setCurrentIndex(0 if self.list.count() else 1)
         self._on_row()
 
     def _chosen(self) -> str:
@@ -330,7 +340,7 @@ class ViewsDialog(QDialog):
         return item.text() if item is not None else ""
 
     def _on_row(self) -> None:
-        nothing = "" if self._chosen() else tr("No view is saved yet")
+        nothing = "" if self._chosen() else tr("No saved view yet")
         for one in (self.drop, self.open_it):
             one.setEnabled(not nothing)
             one.setToolTip(nothing)
@@ -339,7 +349,7 @@ class ViewsDialog(QDialog):
         (self.keep if name else self.open_it).setDefault(True)  # Return presses it
         is_old = name in self._views.names()
         self.keep.setToolTip(
-            tr("The view of this name is replaced") if is_old else "" if name else tr("Type a name first")
+            tr("This replaces the view of the same name") if is_old else "" if name else tr("Type a name first")
         )
 
     def _on_save(self) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gui.features.curves.plots import PlotSpec
-from gui.state.metric_series import CLOCK, DECAYING, Array, decimate, nearest
+from gui.kit.plot_shapes import rounded
+from gui.state.metric_series import CLOCK, Array, decimate, decimate_band, nearest
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import SeedGroup
 from gui.state.telemetry import TelemetryModel
@@ -22,15 +23,13 @@ from trainer_core.wire.records import EvalRecord
 Entry = RunTelemetry | SeedGroup
 SMALL_SHARE = 0.25
 """Largest value up to which a plot of shares gets a y axis shorter than 0 to 1, so that it is no flat line."""
+ALL = "*"
 OUTLIERS, BULK_ROOM = 0.05, 0.25
 """Share of the values at either end that may be cut off, and space added around the rest, as share of the range."""
 RAW, SMOOTH, REST = "raw", "smooth", "rest"
 """Kinds of line: as measured; smoothed; the longest run of a group of seeds beyond the end of the mean."""
-MOST_WHOLE = 5
-"""Most runs of which a plot draws every line.
-
-With more runs, or several groups with bands, only the first line of each is drawn: more would be unreadable.
-"""
+BANDS = {("p10", "p90"): "middle 80 %", ("min", "max"): "lowest to highest"}
+"""Text of each pair of metrics, by the ends of their names, that is drawn as a band around the first line of a plot."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,18 +37,18 @@ class Line:
     """One drawn curve; `run` and `line` are the indices of its run and metric in the plot."""
 
     run_id: str
+    """Id of the run or group; of a REST, of the run that goes on."""
     metric: str
     layer: str
     run: int
     line: int
-    kind: object
     x: Array
     y: Array
     low: float
     high: float
     """Greatest value of y and of the band; -inf for a line without points, whose `low` is inf."""
     band: tuple[Array, Array, Array] | None = None
-    """(x, lower edge, upper edge), f64[points] each, of the range of a group of seeds; None for one run."""
+    """(x, lower edge, upper edge), f64[points] each, of the range of a group of seeds or between two metrics."""
 
 
 class PlotLines:
@@ -57,6 +56,8 @@ class PlotLines:
 
     def __init__(self, spec: PlotSpec, model: TelemetryModel) -> None:
         self.spec, self.model = spec, model
+        self.picked = ""
+        """Metric of the line that the user chose to see; ALL for every line; empty for the plot's usual one."""
         self._known: dict[str, tuple[object, list[Line]]] = {}
         """Cached lines by run id, with the state of the run's records that they were computed from."""
         self._measured: set[str] = set()
@@ -91,7 +92,7 @@ class PlotLines:
         """
         model = self.model
         smoothing = (model.smoothing, model.smoothing_kind)
-        view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone)
+        view = (model.x_axis, smoothing, low, high, columns, len(runs), self.is_alone, self.picked, model.spread)
         first = self._next if view == self._view else 0
         if view != self._view:
             self._known.clear()
@@ -114,71 +115,102 @@ class PlotLines:
         self.by_run = [self._known[run.run_id][1] for run in runs]
         return True
 
+    @property
+    def is_every_line(self) -> bool:
+        """True if all lines of the plot's only run are drawn, in different colours."""
+        return (
+            self.is_alone
+            and len(self.spec.lines) > 1
+            and self.picked in (ALL, "" if self.spec.group == "tasks" else ALL)
+        )
+
     def shown_lines(self) -> list[tuple[int, str, str]]:
-        """Return (index, metric, name) of each of the plot's lines that is drawn."""
+        """Return (index, metric, name) of each of the plot's lines that is drawn; usually one."""
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
-        has_bands = any(isinstance(run, SeedGroup) for run in self.runs)
-        if self.is_alone if has_bands else len(self.runs) <= MOST_WHOLE:
+        if self.is_every_line:
             return every
-        return [line for line in every if line[1] == self.spec.metric] or every
+        chosen = [line for line in every if line[1] == self.picked]
+        measured = [line for line in every if any(run.table.has(line[1]) for run in self.runs)]
+        return (chosen or measured or every)[:1]
 
-    def _layers(self, index: int) -> tuple[str, ...]:
-        """Return the kinds of line (RAW, SMOOTH, REST) to draw for the run at `index`, the lowest layer first."""
-        if isinstance(self.runs[index], SeedGroup):
-            return SMOOTH, REST
-        if self.model.smoothing > 0 and index == 0 and len(self.spec.lines) == 1:
-            return RAW, SMOOTH
-        return (SMOOTH,)
-
-    def _weight(self, layer: str) -> float:
-        return 0.0 if layer == RAW else self.model.smoothing
+    def edges(self) -> tuple[str, str, str] | None:
+        """Return (lower metric, upper metric, text) of the band around the plot's first line; None without one."""
+        if not self.is_alone or self.shown_lines()[0][0] or self.is_every_line:
+            return None
+        names = [metric for metric, _ in self.spec.lines]
+        for (lower, upper), words in BANDS.items():
+            ends = [next((name for name in names if name.endswith(end)), "") for end in (lower, upper)]
+            if all(ends):
+                return ends[0], ends[1], words
+        return None
 
     def _lines_of(self, run: Entry, index: int, low: float, high: float, columns: int) -> list[Line]:
+        layers = (SMOOTH, REST) if isinstance(run, SeedGroup) else (SMOOTH,)
+        if layers == (SMOOTH,) and self.is_alone and self.model.smoothing > 0 and not self.is_every_line:
+            layers = (RAW, SMOOTH)
         return [
             self._line(run, metric, layer, index, line, (low, high), columns)
             for line, metric, _ in self.shown_lines()
-            for layer in self._layers(index)
+            for layer in layers
         ]
+
+    def raw_line(self, run_id: str, columns: int) -> Line | None:
+        """Return the line of a run as it was measured, to be drawn while the pointer is at the run."""
+        index = next((place for place, run in enumerate(self.runs) if run.run_id == run_id), None)
+        if index is None or self.model.smoothing == 0 or isinstance(self.runs[index], SeedGroup):
+            return None
+        low, high = self._view[2:4] if isinstance(self._view, tuple) else (0.0, 1.0)
+        line, metric, _ = self.shown_lines()[0]
+        return self._line(self.runs[index], metric, RAW, index, line, (low, high), columns)
 
     def _line(
         self, run: Entry, metric: str, layer: str, index: int, line: int, x_range: tuple[float, float], columns: int
     ) -> Line:
         self.computed += 1
-        weight = self._weight(layer)
-        smoothing = self.model.smoothing_kind
-        is_rest = layer == REST
-        curve = run.rest if is_rest and isinstance(run, SeedGroup) else run.curve
-        x, y = curve(metric, self.model.x_axis, weight, smoothing)
+        axis, kind = self.model.x_axis, self.model.smoothing_kind
+        weight = 0.0 if layer == RAW else self.model.smoothing
+        if layer == REST and isinstance(run, SeedGroup):
+            x, y = run.rest(metric, axis, weight, kind)
+            run_id, band = run.longest(metric, axis).run_id, None
+        else:
+            x, y = run.curve(metric, axis, weight, kind)
+            run_id, band = run.run_id, self._band(run, metric, weight) if layer == SMOOTH else None
         x, y = decimate(x, y, *x_range, columns)
-        kind: object = (self.model.x_axis, weight, run.table.rewinds, index, line)
-        if smoothing != DECAYING and weight > 0:
-            kind = (kind, smoothing, run.table.version)  # a new point changes those before it
         low, high = (float(y.min()), float(y.max())) if len(y) else (math.inf, -math.inf)
-        band = None
-        if isinstance(run, SeedGroup):
-            kind = (kind, run.table.version, run.spread)  # any point of a mean may have changed
-        if isinstance(run, SeedGroup) and not is_rest:
-            band = _within(run.band(metric, self.model.x_axis, weight, smoothing), *x_range)
+        if band is not None:
+            band = decimate_band(*band, *x_range, columns)
             if len(band[0]):
                 low, high = min(low, float(band[1].min())), max(high, float(band[2].max()))
-        return Line(run.run_id, metric, layer, index, line, kind, x, y, low, high, band)
+        return Line(run_id, metric, layer, index, line, x, y, low, high, band)
+
+    def _band(self, run: Entry, metric: str, weight: float) -> tuple[Array, Array, Array] | None:
+        axis, kind = self.model.x_axis, self.model.smoothing_kind
+        if isinstance(run, SeedGroup):
+            return run.band(metric, axis, weight, kind)
+        if (edges := self.edges()) is None:
+            return None
+        (x, low), (also, high) = (run.curve(name, axis, weight, kind) for name in edges[:2])
+        return (x, low, high) if len(x) and np.array_equal(x, also) else None
 
     # -- ranges -----------------------------------------------------------------------------
 
     def first_x(self, runs: list[Entry]) -> float:
-        """Return the lower end of the x axis: zero, or the time of the first record on the clock axis."""
-        if self.model.x_axis != CLOCK:
+        """Return the lower end of the x axis: zero, or the first place above it where zero has no place."""
+        if self.model.x_axis != CLOCK and not self.model.log_x:
             return 0.0
-        columns = [run.table.column(CLOCK) for run in runs]
-        return min([float(x[0]) for x in columns if len(x)], default=0.0)
+        columns = [run.table.column(self.model.x_axis) for run in runs]
+        return min([float(x[x > 0][0]) for x in columns if len(x) and x[-1] > 0], default=0.0)
 
     def last_x(self, runs: list[Entry]) -> float:
         """Return the greatest x of all records of `runs`."""
         columns = [run.table.column(self.model.x_axis) for run in runs]
         return max([float(x[-1]) for x in columns if len(x)], default=1.0)
 
-    def y_range(self, further: list[Array], *, log: bool) -> tuple[float, float]:
-        """Return (low, high) of the y axis for all lines and the values in `further`; `log` for a logarithmic axis."""
+    def y_range(self, further: list[Array], *, log: bool, rows: int) -> tuple[float, float]:
+        """Return (low, high) of the y axis for all lines and the values in `further`, for about `rows` ticks.
+
+        `log` for a logarithmic axis.
+        """
         lines = [line for lines in self.by_run for line in lines]
         if log:
             return _log_range(lines, further)
@@ -191,68 +223,34 @@ class PlotLines:
         if not extremes:
             return 0.0, 1.0
         low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
-        if self.spec.is_share:
-            is_small = high <= SMALL_SHARE and not self.spec.is_fixed
-            return padded(0.0, max(high, 1e-6) if is_small else 1.0)
-        return padded(low, high)
+        if self.spec.is_share and (high > SMALL_SHARE or self.spec.is_fixed):
+            return 0.0, 1.0
+        if self.spec.is_share or 0 <= low < 0.5 * high:
+            low = 0.0  # an axis that begins at zero tells how large the values are
+        if high - low < 1e-3 * abs(high) or high == low:  # nearly constant: all ticks would read the same
+            room = 0.1 * abs(high) or 1.0
+            low, high = low - room, high + room
+        return rounded(low, high, rows)
 
     # -- values -----------------------------------------------------------------------------
 
     def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """Return the run's measurement of `metric` nearest to x, or the newest if x is None.
+        """Return the value of the run's smoothed line at x, or at its end if x is None.
 
         Return None beyond the run's last and before its first measurement.
         """
-        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
+        model = self.model
+        places, values = run.curve(metric, model.x_axis, model.smoothing, model.smoothing_kind)
         if not len(values):
             return None
         if x is None:
             return float(values[-1])
-        before = 0.0 if self.model.x_axis == CLOCK else float(places[0]) * 0.5  # counted from zero
-        if x > places[-1] or x < places[0] - before:
-            return None
-        return float(values[nearest(places, x)])
+        return float(np.interp(x, places, values)) if places[0] <= x <= places[-1] else None
 
-    def _owner(self, run: Entry, metric: str, x: float | None) -> Entry:
-        """Return the run whose value is shown at x: for a group beyond the end of its mean, its longest run."""
-        if isinstance(run, SeedGroup) and x is not None:
-            places, _ = run.curve(metric, self.model.x_axis)
-            if len(places) and x > places[-1]:
-                return run.longest(metric, self.model.x_axis)
-        return run
-
-    def band_at(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return (low, high) of a group of seeds at x; None for a single run or without measurements."""
-        if not isinstance(run, SeedGroup):
-            return None
-        places, low, high = run.band(metric, self.model.x_axis)
-        if not len(places) or not places[0] <= x <= places[-1]:
-            return None
-        here = nearest(places, x)
-        return float(low[here]), float(high[here])
-
-    def last_before(self, run: Entry, metric: str, x: float) -> tuple[float, float] | None:
-        """Return (x, value) of the last measurement of a run that ended before x; None for any other run."""
-        places, values = self._owner(run, metric, x).curve(metric, self.model.x_axis)
-        if not len(places) or x <= places[-1]:
-            return None
-        return float(places[-1]), float(values[-1])
-
-    def rows_at(self, x: float) -> list[tuple[int, int, str, float, tuple[float, float] | None]]:
-        """Return (run index, line index, name, value, band) of each line measured at x, the greatest value first."""
-        found = []
-        runs = self.runs
-        for index, run in enumerate(runs):
-            for line, metric, words in self.shown_lines():
-                value = self.value_at(run, metric, x)
-                if value is not None:
-                    owner = self._owner(run, metric, x)
-                    is_named = len(runs) > 1 or owner is not run
-                    name = self.model.label(owner.run_id) if is_named else words
-                    if is_named and len(self.spec.lines) > 1:
-                        name = f"{name} {words}"
-                    found.append((index, line, name, value, self.band_at(run, metric, x)))
-        return sorted(found, key=lambda row: -row[3])
+    def nearest_record(self, x: float) -> float:
+        """Return the place of the record of the first run that is nearest to x; x itself beyond the run's end."""
+        places = self.runs[0].table.column(self.model.x_axis) if self.runs else np.empty(0)
+        return float(places[nearest(places, x)]) if len(places) and places[0] <= x <= places[-1] else x
 
     def to_csv(self) -> str:
         """Return every point of the plot's lines as CSV, including points that are not drawn."""
@@ -292,25 +290,9 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
     )
 
 
-def _within(band: tuple[Array, Array, Array], low: float, high: float) -> tuple[Array, Array, Array]:
-    """Return the points of a band between `low` and `high`, plus one neighbour on either side."""
-    first = max(0, int(band[0].searchsorted(low)) - 1)
-    last = int(band[0].searchsorted(high, side="right")) + 1
-    x, floor, top = band
-    return x[first:last], floor[first:last], top[first:last]
-
-
 def _cell(value: float) -> str:
     """Return a number as the text of a CSV cell; empty for NaN."""
     return "" if np.isnan(value) else f"{value:.10g}"
-
-
-def padded(low: float, high: float) -> tuple[float, float]:
-    room = (high - low) * 0.08
-    if high - low < 1e-3 * abs(high):  # nearly constant: all ticks would read the same
-        room = abs(high) * 0.1
-    room = room or 1.0  # all values are zero
-    return low - room, high + room
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
+    QMenu,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -20,8 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.features.curves.card import NOTHING, WAITING, PlotCard
-from gui.features.curves.page import CurveControls, PlotBoard, PlotKeys, PlotSection, show_plot_menu
+from gui.features.curves.card import NOTHING, PlotCard, why_empty
+from gui.features.curves.page import CurveControls, PlotBoard, PlotSection
 from gui.features.curves.plots import (
     MORE,
     PAGES,
@@ -35,18 +36,21 @@ from gui.features.curves.plots import (
 from gui.features.curves.reports import to_png, to_svg
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.labels import label
+from gui.kit.containers import Segmented
+from gui.kit.labels import button, label
 from gui.kit.text_search import TextSearch
 from gui.kit.words import tr
 from gui.state.compiling import Compiling, CompilingCard
-from gui.state.seed_groups import SPREADS
+from gui.state.seed_groups import APART, DEVIATION, RANGE, SPREADS
 from gui.state.telemetry import TelemetryModel
 
-LEAST_WIDTH = 232
-"""Least width of a small plot in pixels."""
-HEAD_ROOM, SPREAD_WIDTH = 40, 260
-"""Pixels around the controls above the plots; width of the drop-down list for seeds."""
-SEARCH_WIDTHS = 104, 280
+LEAST_WIDTH = 500
+"""Least width of a small plot in pixels, where there is more than one column."""
+HEAD_ROOM = 40
+"""Pixels around the controls above the plots."""
+WITH_EXPORT = 520
+"""Least width in pixels of the tab with a button for exports."""
+SEARCH_WIDTHS = 104, 180
 """Least and greatest width in pixels of the filter's text field."""
 MAKE_S = 0.01
 """Most seconds of one event loop turn spent on creating plots."""
@@ -63,7 +67,7 @@ class CurvesView(QWidget):
         self._model, self._curves, self._actions = model, curves, actions
         self._choices = curves.choices
         self.setObjectName(names.CURVES_VIEW)
-        self.board = PlotBoard(model, self._choices, self, self.cards_in_front)
+        self.board = PlotBoard(model, self._choices, actions, self, self.cards_in_front)
         self._sections: dict[str, PlotSection] = {}
         self.large: PlotCard | None = None
         column = QVBoxLayout(self)
@@ -76,7 +80,6 @@ class CurvesView(QWidget):
         self._empty = label(tr(NOTHING), "muted")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(self._empty)
-        self._keys = PlotKeys(self._choices, self._scroll, self._small)
         self.compiling_card = CompilingCard(compiling, lambda: model.focus, "curvesCompiling")
         self.compiling_card.turned.connect(lambda is_on: self._later.start())
         self._stack.addWidget(self.compiling_card)
@@ -87,68 +90,72 @@ class CurvesView(QWidget):
             signal.connect(lambda *_: self._later.start())
         self._choices.changed.connect(self._later.start)
         self._choices.maximised.connect(self._on_maximised)
-        curves.draw, curves.on_page = self._draw, self._on_page
+        curves.draw, curves.card_of, curves.on_page = self._draw, self._card_of, self._on_page
         self.arrange()
 
     # -- parts ------------------------------------------------------------------------------
 
     def _head(self) -> QWidget:
         head = QWidget()
+        head.setMinimumWidth(SEARCH_WIDTHS[1])  # narrower than its one row, so that it may become two
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, head)
-        self._rows.setContentsMargins(12, 6, 12, 6)
+        self._rows.setContentsMargins(16, 6, 16, 6)
         self._rows.setSpacing(8)
+        self._choice_row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._choice_row.setSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
-        self.add = QComboBox()
-        self.add.setObjectName("addPlotBox")
-        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
-        self.add.setPlaceholderText(tr("Add a plot"))
-        self.add.setEditable(False)
-        self.add.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.add.setMinimumContentsLength(4)
-        self.add.activated.connect(self._on_add)
-        row.addWidget(self.back)
-        self.spread = QComboBox()
-        self.spread.setObjectName("spreadBox")
-        self.spread.setAccessibleName(tr("Runs that differ in their seed alone"))
-        self.spread.setToolTip(tr("Runs on show that differ in nothing but their seed become one curve"))
-        self.spread.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.spread.setMinimumContentsLength(12)
-        self.spread.view().setMinimumWidth(SPREAD_WIDTH)
-        self.spread.setMaximumWidth(SPREAD_WIDTH)
-        self.spread.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        for spread, words in SPREADS.items():
-            self.spread.addItem(tr(words), spread)
-        self.spread.activated.connect(lambda: self._model.set_spread(str(self.spread.currentData())))
-        self._model.view_changed.connect(self._show_spread)
-        self._show_spread()
         self.search = QLineEdit()
         self.search.setObjectName("plotFilter")
-        self.search.setAccessibleName(tr("Filter plots"))
-        self.search.setPlaceholderText(tr("Filter plots"))
+        self.search.setAccessibleName(tr("Find a plot"))
+        self.search.setPlaceholderText(tr("Find a plot"))
         self.search.setToolTip(tr("Words, -without, wild*cards, regular|expressions"))
         self.search.setClearButtonEnabled(True)
         self.search.setMinimumWidth(SEARCH_WIDTHS[0])
         self.search.setMaximumWidth(SEARCH_WIDTHS[1])
         self.search.textChanged.connect(lambda _: self._later.start())
-        row.addWidget(self.search, 3)
+        self.add = QComboBox()
+        self.add.setObjectName("addPlotBox")
+        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
+        self.add.setPlaceholderText(tr("Add a plot"))
+        self.add.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.add.setMinimumContentsLength(8)
+        self.add.activated.connect(self._on_add)
+        seeds = [(APART, tr(SPREADS[APART]), ""), (RANGE, tr("Seeds: mean and range"), "")]
+        self.spread = Segmented("spreadBox", seeds, tr("Runs that differ only in their seed"))
+        self.spread.setToolTip(tr("Draw shown runs that differ only in their seed as one curve"))
+        self.spread.picked.connect(self._model.set_spread)
+        self._model.view_changed.connect(self._show_spread)
+        self._show_spread()
+        row.addWidget(self.back)
+        row.addWidget(self.search, 1)
         row.addWidget(self.add)
-        row.addWidget(self.spread, 2)
-        row.addStretch(1)
-        self._rows.addLayout(row)
-        self._rows.addWidget(CurveControls(self._model, self._actions, "curves"), 1)
+        self._choice_row.addLayout(row)
+        self._choice_row.addWidget(self.spread)
+        self._rows.addLayout(self._choice_row)
+        controls = CurveControls(self._model, self._actions, "curves")
+        self.export = button(tr("Export..."), "exportCurvesButton", clicked=self._offer_exports)
+        controls.row.addWidget(self.export)
+        self._rows.addWidget(controls, 1)
         return head
 
+    def _offer_exports(self) -> None:
+        menu = QMenu(self)
+        for name in ("curvesCsv", "writeReport", "writeReportPdf"):
+            menu.addAction(self._actions[name])
+        menu.exec(self.export.mapToGlobal(QPoint(0, self.export.height())))
+
     def _fit_head(self) -> None:
-        """Put the drop-down lists above the sliders when the window is too narrow for one row."""
-        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        items = map(self._rows.itemAt, range(self._rows.count()))
-        needed = sum(item.sizeHint().width() for item in items if item is not None)
-        self._rows.setDirection(beside if needed + HEAD_ROOM <= self.width() else below)
+        """Put the choices above the sliders, and the seeds below the others, where a window is too narrow."""
+        self.export.setVisible(self.width() >= WITH_EXPORT)  # the menu has these commands too
+        for box in (self._rows, self._choice_row):
+            needed = sum(item.sizeHint().width() for item in map(box.itemAt, range(box.count())) if item is not None)
+            is_wide = needed + HEAD_ROOM <= self.width()
+            box.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
 
     def _show_spread(self) -> None:
-        self.spread.setCurrentIndex(self.spread.findData(self._model.spread))
+        self.spread.set_value(RANGE if self._model.spread == DEVIATION else self._model.spread)
 
     def _page(self) -> QWidget:
         body = QWidget()
@@ -179,12 +186,6 @@ class CurvesView(QWidget):
             return [self.large]
         return [card for section in self._sections.values() for card in section.cards]
 
-    def _small(self) -> list[PlotCard]:
-        """Return all visible small plots of the page in their order; folded groups have none."""
-        items = (self._column.itemAt(place) for place in range(self._column.count()))
-        found = (item.widget() for item in items if item is not None)
-        return [card for one in found if isinstance(one, PlotSection) for card in one.cards]
-
     def measured(self) -> list[str]:
         """Return the names of all metrics of the runs on show."""
         runs = [self._model.runs.get(run_id) for run_id in self._model.shown()]
@@ -214,7 +215,6 @@ class CurvesView(QWidget):
         groups |= {group: [] for group in self._sections if group not in groups}
         shown = {group: self._unhidden(group, specs) for group, specs in groups.items()}
         is_whole = all([self._fill_section(group, specs, is_late) for group, specs in shown.items()])
-        self._keys.settle()
         found = {spec.metric for specs in shown.values() for spec in specs}
         self._offer([name for name in measured if name not in found])
         if not is_whole:
@@ -243,10 +243,9 @@ class CurvesView(QWidget):
 
     def _show_plots_or_why_none(self, measured: list[str], found: set[str]) -> None:
         self.compiling_card.refresh()
-        waiting = self._model.waits.get(self._model.focus) or tr(WAITING)
-        self._empty.setText(waiting if self._model.focus else tr(NOTHING))
+        self._empty.setText(why_empty(self._model))
         if measured and self.search.text() and not found:
-            self._empty.setText(tr("No plot is called so"))
+            self._empty.setText(tr("No plot has this name"))
             self._stack.setCurrentIndex(2)
             return
         self._stack.setCurrentIndex(0 if measured else 3 if self.compiling_card.is_on else 2)
@@ -297,11 +296,10 @@ class CurvesView(QWidget):
     def _card(self, spec: PlotSpec) -> PlotCard:
         card = self.board.cards.get(spec.metric)
         if card is None:
-            card = self.board.make_card(spec)
+            card = self.board.make_card(spec, has_names=True)
             card.show_axis()
             card.can_move = True
             card.maximise_wanted.connect(lambda: self._curves.maximise(spec.metric))
-            card.menu_wanted.connect(lambda place: self._menu(spec.metric, place))
             card.dropped.connect(lambda moved: self._on_dropped(moved, spec.metric))
         card.show_spec(spec)
         return card
@@ -332,9 +330,6 @@ class CurvesView(QWidget):
         else:
             self._choices.add(name)
 
-    def _menu(self, metric: str, place) -> None:  # type: ignore[no-untyped-def]
-        show_plot_menu(self, self._actions, self._choices, metric, place)
-
     def _on_dropped(self, moved: str, on: str) -> None:
         for section in self._sections.values():
             shown = [card.spec.metric for card in section.cards]
@@ -353,12 +348,10 @@ class CurvesView(QWidget):
         self.search.setVisible(not metric)
         self.add.setVisible(not metric)  # an added plot would not be visible on this page
         if metric:
-            self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="")
+            self.large = self.board.make_card(spec_by_name(metric, self.measured()), key="", has_names=True)
             self.large.show_axis()
             self.large.maximise_wanted.connect(lambda: self._choices.maximise(""))
-            self.large.menu_wanted.connect(lambda place: self._menu(metric, place))
             self._large_column.addWidget(self.large)
-            self.large.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             self._stack.setCurrentIndex(1)
             self._large_column.activate()
         else:
@@ -368,18 +361,18 @@ class CurvesView(QWidget):
                 card.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _draw(self, metric: str, kind: str) -> bytes:
-        """Return the plot of `metric` as the bytes of a `kind` (png, svg, csv) file, in its size on the screen."""
-        large = self.large if self.large and self.large.isVisible() else None
-        card = large if large and large.spec.metric == metric else None
-        card = card or PlotCard(spec_by_name(metric, self.measured()), self._model)
-        if card is not self.large:
-            card.show_axis()
-            card.log_y = self._choices.is_log(metric)
-            card.set_file_size(640, 360)
-        card.redraw()
+        """Return the plot of `metric` as the bytes of a `kind` (png, svg, csv) file."""
+        card = self._card_of(metric)
         if kind == "csv":
             return card.to_csv().encode()
         return to_png(card) if kind == "png" else to_svg(card)
+
+    def _card_of(self, metric: str) -> PlotCard:
+        """Return a new card, in no window, with the plot of `metric` as it is on show."""
+        card = PlotCard(spec_by_name(metric, self.measured()), self._model, has_names=True)
+        card.show_axis()
+        card.show_choices(self._choices.line(metric), is_log=self._choices.is_log(metric))
+        return card
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -20,7 +20,7 @@ def feature(context: Context) -> Feature:
         ArchivesController(context.bridge, context[RunList], context[CheckpointsController], context.notices)
     )
     define_disk(context.actions, archives, context[RunsController], context.telemetry, context.window)
-    return Feature(ends=[archives.close])
+    return Feature(ends=[archives.close], take_path=archives.take_path)
 
 
 def define_disk(
@@ -37,8 +37,8 @@ def define_disk(
         tr("Archive the run"),
         lambda: archives.archive([run.run_id for run in in_focus()]),
         tip=tr(
-            "Into one file, which is compared before its folder goes; all trials of a folded"
-            " sweep. The filter's word archived finds it again"
+            "Pack the run (or all trials of a folded sweep) into one file, check it, then delete the folder. Filter"
+            " by archived to find it again"
         ),
         refusal=lambda: archives.archive_refusal(in_focus()),
         follows=follows,
@@ -56,5 +56,5 @@ def define_disk(
         tr("Disk use and archives..."),
         lambda: DiskDialog(window, archives).open(),
         short=tr("Free space..."),
-        tip=tr("What each run takes; archive old ones, bring them back"),
+        tip=tr("Show the disk space of each run; archive and restore runs"),
     )

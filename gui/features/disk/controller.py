@@ -124,7 +124,7 @@ class ArchivesController(QObject):
             except LabError as error:
                 if self._cancelled:
                     break
-                raise LabError(f"{run_id}: {error}") from None
+                raise LabError(f"{self._runs.label(run_id)}: {error}") from None
             row = found["runs"][0]
             saved += row["bytes"] - row["archive_bytes"]
             done += 1
@@ -136,7 +136,7 @@ class ArchivesController(QObject):
         if done:
             self._notices.tell(
                 tr("Archived"),
-                tr("{done} runs, {saved} free again", done=done, saved=size_text(saved)),
+                tr("{done} runs, {saved} freed", done=done, saved=size_text(saved)),
                 "good",
                 tr("Open folder"),
                 self.open_folder,
@@ -155,6 +155,12 @@ class ArchivesController(QObject):
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_S)
 
+    def take_path(self, path: Path) -> bool:
+        """Restore the run that this archive holds; return whether its name is that of an archive."""
+        if is_one := path.name.endswith(".tar.gz"):
+            self.restore(path)
+        return is_one
+
     def restore(self, file: Path) -> None:
         """Restore a run from its archive, checking the hash of every file."""
         if not self.working:
@@ -169,7 +175,7 @@ class ArchivesController(QObject):
     def _on_restored(self, result: dict[str, Any]) -> None:
         self._tell("")
         for run_id in result["restored"]:
-            self._notices.tell(tr("Restored"), run_id, "good")
+            self._notices.tell(tr("Restored"), self._bridge.name_of(run_id), "good")
             self._checkpoints.look_at(run_id)
         self.measure()
 
@@ -184,15 +190,15 @@ class ArchivesController(QObject):
         if not runs:
             return tr("Select a run first")
         if not all(run.state.is_end for run in runs):
-            return tr("It has not ended")
+            return tr("The run has not ended")
         if any(map(is_archived, runs)):
-            return tr("It is archived already")
+            return tr("The run is already archived")
         return self.working
 
     def restore_refusal(self, runs: list[RunRecord]) -> str:
         """Return why these runs cannot be restored now; empty for exactly one archived run."""
         if len(runs) != 1 or not is_archived(runs[0]):
-            return tr("It is not archived")
+            return tr("The run is not archived")
         return self.working
 
     def restore_run(self, runs: list[RunRecord]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QTableWidget,
@@ -20,17 +18,19 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.disk.controller import DiskRow, old_rows
-from gui.kit.containers import row_table
+from gui.kit.dialogs import ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
+from gui.kit.style_sheet import ROW, TABLE_HEAD
+from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from gui.state.run_words import WORDS
 from trainer_core.lab.task_lists import short_task
 
-COLUMNS = ("Run", "Task", "State", "Ended", "Best", "Checkpoints", "Total")
-NARROW = {"State": 84, "Ended": 104, "Best": 60, "Checkpoints": 96, "Total": 76}
+COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
+NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 DAYS, KEEP = 30, 20
+MOST_HEIGHT = 560
 
 
 class Archives(Protocol):
@@ -69,40 +69,35 @@ class DiskDialog(QDialog):
         column.addWidget(self.table, 1)
         column.addLayout(self._retention())
         column.addLayout(self._buttons())
-        self.resize(720, 460)
+        self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
+        self.resize(720, 0)
         archives.changed.connect(self.renew)
         self.finished.connect(lambda: archives.changed.disconnect(self.renew))
         archives.measure()
         self.renew()
 
     def _make_table(self) -> QTableWidget:
-        table = row_table("diskTable", tr("Runs by size"), [tr(name) for name in COLUMNS])
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        first = COLUMNS.index("Best success")
+        heads = [tr(name) for name in COLUMNS]
+        table = row_table("diskTable", tr("Runs by size"), heads, range(first, len(COLUMNS)))
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for place, name in enumerate(COLUMNS):
             if name in NARROW:
                 table.setColumnWidth(place, NARROW[name])
             else:
                 header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
-            if place >= COLUMNS.index("Best"):
-                head = QTableWidgetItem(tr(name))
-                head.setTextAlignment(_RIGHT)
-                table.setHorizontalHeaderItem(place, head)
         table.itemSelectionChanged.connect(self._on_selection)
         return table
 
     def _retention(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.days = spin_box("diskDays", tr("Days since the end"), 0, 3650, DAYS)
-        self.keep = spin_box("diskKeep", tr("Newest runs that stay"), 0, 10_000, KEEP)
+        self.days = spin_box("diskDays", tr("Days since a run ended"), 0, 3650, DAYS)
+        self.keep = spin_box("diskKeep", tr("Newest runs to keep"), 0, 10_000, KEEP)
         row.addWidget(label(tr("Ended more than"), "muted"))
         row.addWidget(self.days)
-        row.addWidget(label(tr("days ago, but not the newest"), "muted"))
+        row.addWidget(label(tr("days ago, except the newest"), "muted"))
         row.addWidget(self.keep)
         row.addWidget(button(tr("Select"), "diskSelectOld", clicked=self.select_old))
         row.addStretch(1)
@@ -116,7 +111,7 @@ class DiskDialog(QDialog):
             "diskArchive",
             primary=True,
             clicked=self._archive,
-            tip=tr("Each run becomes one file, which is read back before the run's folder goes"),
+            tip=tr("Each run becomes one file, which is checked before the run's folder is deleted"),
         )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
@@ -139,7 +134,7 @@ class DiskDialog(QDialog):
         self.told.setText(
             archives.working
             or tr(
-                "{count} runs take {total}; {free} of the disk are free",
+                "{count} runs take {total}; {free} are free on the disk",
                 count=len(archives.rows),
                 total=total,
                 free=free,
@@ -153,6 +148,8 @@ class DiskDialog(QDialog):
     def _fill(self, rows: list[DiskRow]) -> None:
         self._shown = rows
         self.table.setRowCount(len(rows))
+        if rows and self.height() < MOST_HEIGHT:  # as high as its rows need
+            self.resize(self.width(), min(MOST_HEIGHT, self.minimumSizeHint().height() + ROW * max(0, len(rows) - 4)))
         for place, row in enumerate(rows):
             run = row.run
             texts = (
@@ -169,8 +166,8 @@ class DiskDialog(QDialog):
                 item.setToolTip(run.run_id if row.is_movable else run.reason or run.run_id)
                 if not row.is_movable:
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsSelectable)
-                if index >= COLUMNS.index("Best"):
-                    item.setTextAlignment(_RIGHT)
+                if index >= COLUMNS.index("Best success"):
+                    item.setTextAlignment(RIGHT)
                 self.table.setItem(place, index, item)
 
     def chosen(self) -> list[DiskRow]:
@@ -200,12 +197,5 @@ class DiskDialog(QDialog):
         self._archives.archive([row.run.run_id for row in self.chosen()])
 
     def _restore(self) -> None:
-        self._ask(self._archives.restore)
-
-    def _ask(self, then: Callable[[Path], object]) -> None:
-        folder = str(self._archives.folder)
-        path, _ = QFileDialog.getOpenFileName(
-            self, tr("Restore a run"), folder, tr("Archives (*.tar.gz);;All files (*)")
-        )
-        if path:
-            then(Path(path))
+        kinds = tr("Archives (*.tar.gz);;All files (*)")
+        ask_file(self, tr("Restore a run"), kinds, self._archives.restore, str(self._archives.folder))

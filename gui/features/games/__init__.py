@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from gui.features.games.controller import LibraryController
-from gui.features.games.model import RomCard, RomLibrary
+from gui.features.games.model import RomLibrary
 from gui.features.games.view import GamesView
 from gui.features.play.ahead import PlayAhead
 from gui.features.play.controller import PlayController
@@ -38,7 +38,7 @@ def feature(context: Context) -> Feature:
 
     recent = context.menus[RECENT] = QMenu(tr(RECENT), context.window)
     recent.setToolTipsVisible(True)
-    recent.aboutToShow.connect(lambda: fill_recent(recent, model.recent(), library.play))
+    recent.aboutToShow.connect(lambda: fill_recent(recent, model, library.play))
 
     def take(path: Path) -> bool:
         library.open_rom((rom_in(path) if path.is_dir() else None) or path)
@@ -55,47 +55,65 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
     library.file_wanted.connect(lambda title, then: ask_file(window, title, roms, then))
     add(
         "openRom",
-        tr("Open ROM..."),
+        tr("Open a ROM..."),
         library.ask_open,
         "Ctrl+Shift+O",
         tip=tr("Play a Game Boy game of your own; the file stays where it is"),
     )
-    add("showGames", tr("Games"), library.show, "Ctrl+Shift+G", tip=tr("Every game there is to play"))
+    add("showGames", tr("Games"), library.show, "Ctrl+Shift+G", tip=tr("Every available game"))
     add(
         "playRom",
         tr("Play the chosen game"),
         library.play_selected,
         short=tr("Play"),
         refusal=library.refusal,
+        is_there=lambda: not library.lacks_rom,
         follows=chosen,
+    )
+    add(
+        "makeStage",
+        tr("Create the next stage of the chosen game"),
+        library.make_stage,
+        short=tr("Create this stage"),
+        tip=tr("Play and create a task: save a start state, then capture the goal"),
+        refusal=library.stage_refusal,
+        is_there=lambda: library.has_stages,
+        follows=(*chosen, library.library.changed),
     )
     add(
         "locateRom",
         tr("Locate the chosen game..."),
         library.locate_selected,
-        short=tr("Locate..."),
-        tip=tr("Say where its file is now"),
+        short=lambda: tr("Choose your ROM...") if library.lacks_rom else tr("Locate..."),
+        tip=tr("Choose the file at its new place"),
         refusal=library.locate_refusal,
         follows=chosen,
     )
     add(
         "forgetRom",
-        tr("Take the chosen game off the list"),
+        tr("Remove the chosen game from the list"),
         library.forget_selected,
-        short=tr("Forget"),
-        tip=tr("Take it off the list; the file stays"),
-        refusal=library.locate_refusal,
+        short=tr("Remove"),
+        tip=tr("Remove it from the list; the file stays"),
+        refusal=library.forget_refusal,
+        is_there=lambda: not library.lacks_rom,
         follows=chosen,
     )
 
 
-def fill_recent(menu: QMenu, cards: Sequence[RomCard], play: Callable[[str], None]) -> None:
+def fill_recent(menu: QMenu, library: RomLibrary, play: Callable[[str], None]) -> None:
     """Fill `menu` with the games played last; choosing one calls `play` with its key."""
     menu.clear()
+    library.look_again()
+    cards = library.recent()
     for card in cards:
-        action = menu.addAction(card.title.replace("&", "&&"))
+        words = tr("{title} (missing)", title=card.title) if card.problem else card.title
+        action = menu.addAction(words.replace("&", "&&"))
         action.setToolTip(card.problem or str(card.path))
         action.setEnabled(not card.problem)
         action.triggered.connect(lambda _, key=card.key: play(key))
     if not cards:
-        menu.addAction(tr("No game was played yet")).setEnabled(False)
+        menu.addAction(tr("No game played yet")).setEnabled(False)
+        return
+    menu.addSeparator()
+    menu.addAction(tr("Clear this list")).triggered.connect(library.forget_recent)

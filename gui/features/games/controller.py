@@ -31,6 +31,8 @@ class LibraryController(QObject):
     """Title of a file dialog for a ROM, and the function that takes the chosen path. The window shows the dialog."""
     looked_for = Signal()
     """The user is about to choose a game."""
+    stage_wanted = Signal(str, object)
+    """Path of a ROM and the Stage of its known game of which the user wants to make a task."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class LibraryController(QObject):
         """Keys of the games whose thumbnails were requested; a game whose thumbnail failed is not tried again."""
         self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
         self._photo.timeout.connect(self.take_pictures)
+        session.tasks_changed.connect(library.reload)  # a stage of a known game may be made now
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)
         playing.rom_refused.connect(self._on_refused)
@@ -63,7 +66,7 @@ class LibraryController(QObject):
 
     def ask_open(self) -> None:
         self.looked_for.emit()
-        self.file_wanted.emit(tr("Open ROM"), self.open_rom)
+        self.file_wanted.emit(tr("Open a ROM"), self.open_rom)
 
     def open_rom(self, path: Path) -> None:
         """Play a ROM file; once it plays, add it to the games under its hash."""
@@ -92,7 +95,7 @@ class LibraryController(QObject):
             tr("{name} is inside {path}", name=name, path=path)
             + (tr(", the first of {count} ROMs", count=len(found)) if found[1:] else ""),
             "warn",
-            tr("Unpack beside it and play"),
+            tr("Unpack next to it and play"),
             lambda: self._unpack(path, name),
             subject=FILE_OPENED,
         )
@@ -109,6 +112,9 @@ class LibraryController(QObject):
         card = self.library.card(key)
         if card is None:
             return
+        if card.lacks_rom:
+            self.locate(key)
+            return
         if card.shipped:
             self.open_rom(card.path)
             return
@@ -118,13 +124,35 @@ class LibraryController(QObject):
         self.play(self.library.selected)
 
     def refusal(self) -> str:
-        return "" if self.library.card(self.library.selected) else tr("Choose a game first")
+        card = self.library.card(self.library.selected)
+        if card is None:
+            return tr("Choose a game first")
+        return tr("Its ROM is missing") if card.lacks_rom else ""
+
+    @property
+    def has_stages(self) -> bool:
+        """True if the selected game is a known one whose ROM the user has."""
+        card = self.library.card(self.library.selected)
+        return card is not None and card.profile is not None and not card.lacks_rom
+
+    def stage_refusal(self) -> str:
+        """Return why no stage of the selected game can be made; empty when one can."""
+        card = self.library.card(self.library.selected)
+        if card is None or not self.has_stages:
+            return tr("Choose one of the listed games")
+        return card.problem or ("" if card.stages else tr("Every stage has a task"))
+
+    def make_stage(self) -> None:
+        """Play the selected game and begin a task of its next stage."""
+        card = self.library.card(self.library.selected)
+        if card is not None and card.stages and not self.stage_refusal():
+            self.stage_wanted.emit(str(card.path), card.stages[0])
 
     def _on_hashed(self, card: RomCard, found: str) -> None:
         if found == card.key:
             self.open_rom(card.path)
             return
-        what = tr("is not there any more") if not is_regular(card.path) else tr("is another file now")
+        what = tr("is missing") if not is_regular(card.path) else tr("is a different file now")
         text = f"{card.title} {what}: {card.path}"
         self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
         self.library.reload()
@@ -135,7 +163,7 @@ class LibraryController(QObject):
         """Ask the user where the file of a game was moved to."""
         card = self.library.card(key)
         if card is not None:
-            self.file_wanted.emit(tr("Where is {title}?", title=card.title), lambda path: self._found(card, path))
+            self.file_wanted.emit(tr("Locate {title}", title=card.title), lambda path: self._found(card, path))
 
     def locate_selected(self) -> None:
         self.locate(self.library.selected)
@@ -144,27 +172,40 @@ class LibraryController(QObject):
         card = self.library.card(self.library.selected)
         if card is None:
             return tr("Choose a game first")
-        return tr("It comes with DMG Lab") if card.shipped else ""
+        return tr("Included in DMG Lab") if card.shipped else ""
+
+    @property
+    def lacks_rom(self) -> bool:
+        """True if the selected game is a known one whose ROM is missing."""
+        card = self.library.card(self.library.selected)
+        return card is not None and card.lacks_rom
+
+    def forget_refusal(self) -> str:
+        return tr("Its ROM is missing") if self.lacks_rom else self.locate_refusal()
 
     def _found(self, card: RomCard, path: Path) -> None:
+        kind, wanted = ("sha1", card.profile.sha1) if card.lacks_rom and card.profile else ("sha256", card.key)
+
         def check(found: str) -> None:
-            if found == card.key:
+            if found == wanted:
                 self.open_rom(path)
                 return
             text = tr(
-                "{path} is not {title}: SHA-256 {value}...",
+                "{path} is not {title}: {kind} {value}..., not {wanted}...",
                 path=path,
                 title=card.title,
-                value=found[:12] or tr("of no ROM"),
+                kind={"sha1": "SHA-1", "sha256": "SHA-256"}[kind],
+                value=found[:12] or tr("without a ROM"),
+                wanted=wanted[:12],
             )
             self._tell(text, tr("Locate..."), lambda: self.locate(card.key))
 
-        self._bridge.spawn(in_thread(sha256_of_rom, Path(path)), then=check)
+        self._bridge.spawn(in_thread(sha256_of_rom, Path(path), kind), then=check)
 
     def forget_selected(self) -> None:
         """Remove the selected game from the list; its file is not deleted."""
         card = self.library.card(self.library.selected)
-        if card is not None and not card.shipped:
+        if card is not None and not self.forget_refusal():
             self._rom("remove", card.key, then=lambda found: self.library.reload())
 
     # -- while it plays ---------------------------------------------------------------------
@@ -244,13 +285,13 @@ class LibraryController(QObject):
 def why_no_rom(path: Path) -> str:
     """Return why the file is no Game Boy ROM, by suffix, size and header; empty when it may be one."""
     if path.is_dir():
-        return tr("a folder; choose a .gb file")
+        return tr("this is a folder; choose a .gb file")
     if not path.is_file():
         return tr("there is no such file")
     if path.stat().st_size == 0:
-        return tr("an empty file, of 0 bytes")
+        return tr("the file is empty")
     if path.suffix.lower() not in ROM_SUFFIXES:
-        return tr("no .gb file; DMG Lab plays Game Boy ROMs")
+        return tr("not a .gb file; DMG Lab plays Game Boy ROMs")
     if not has_rom_header(path):
-        return tr("no Game Boy ROM: neither its logo nor the checksum of its header is right")
+        return tr("not a Game Boy ROM: the logo and the checksum of its header are wrong")
     return ""

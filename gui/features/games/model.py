@@ -1,9 +1,9 @@
-"""List of games: shipped ones and ROM files added by the user, also ROMs inside zip archives."""
+"""List of games: shipped ones, ROM files added by the user, and known games that need a cartridge of the user's own."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from PySide6.QtCore import QObject, Signal
@@ -11,7 +11,16 @@ from PySide6.QtCore import QObject, Signal
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from trainer_core.lab.paths import ASSETS, HomePaths
-from trainer_core.lab.roms import MAX_ROM_BYTES, ROM_SUFFIXES, Register, RegisteredRom, read_register
+from trainer_core.lab.roms import (
+    MAX_ROM_BYTES,
+    ROM_SUFFIXES,
+    Profile,
+    Register,
+    RegisteredRom,
+    Stage,
+    load_profiles,
+    read_register,
+)
 from trainer_core.wire.decoding import open_zip, parsing
 from trainer_core.wire.errors import LabError, shown
 from trainer_core.wire.regular_files import is_regular, open_regular
@@ -65,7 +74,9 @@ def unpack(path: Path, name: str) -> Path:
         with place.open("xb") as file:
             file.write(data)
     except FileExistsError:
-        raise LabError(tr("{place} is there already and is another file; move it, then unpack", place=place)) from None
+        raise LabError(
+            tr("{place} already exists and is a different file; move it, then unpack", place=place)
+        ) from None
     except OSError:
         place.unlink(missing_ok=True)
         raise
@@ -75,7 +86,7 @@ def unpack(path: Path, name: str) -> Path:
 @dataclass(frozen=True, slots=True)
 class RomCard:
     key: str
-    """SHA-256 of the ROM, or the path of a shipped game."""
+    """SHA-256 of the ROM; the path of a shipped game; the id of a known game whose ROM is missing."""
     path: Path
     title: str
     facts: str
@@ -83,10 +94,23 @@ class RomCard:
     shipped: bool = False
     problem: str = ""
     """Reason why the game cannot be played, such as a missing file; empty when it can."""
+    profile: Profile | None = None
+    """Known game that this is; None for any other."""
+    stages: tuple[Stage, ...] = ()
+    """Stages of the known game of which no task was made yet, in their order."""
+
+    @property
+    def lacks_rom(self) -> bool:
+        """True for a known game of which the user has registered no ROM."""
+        return self.profile is not None and self.key == self.profile.id
 
 
 class RomLibrary(QObject):
-    """List of the games: shipped ones and ROMs added by `dmglab rom add`, whose files stay where they are."""
+    """List of the games.
+
+    It has the shipped games, the ROMs added by `dmglab rom add`, whose files stay where they are, and the known games
+    of `assets/profiles` that may not be shipped.
+    """
 
     changed = Signal()
     selection_changed = Signal()
@@ -106,15 +130,35 @@ class RomLibrary(QObject):
             register = read_register(self._home)
         except LabError as error:
             register, self.error = Register({}, {}), str(error)
-        found = [_card(sha256, rom) for sha256, rom in register.roms.items()]
+        profiles = {profile.sha1: profile for profile in self._profiles()}
+        found = [self._card(sha256, rom, profiles.get(rom.sha1)) for sha256, rom in register.roms.items()]
+        owned = {card.profile.id for card in found if card.profile is not None}
+        found += [_missing_card(profile) for profile in profiles.values() if profile.id not in owned]
         found += [_bad_card(name, reason) for name, (_, reason) in register.bad.items()]
         found += [_shipped(path) for path in sorted(ASSETS.glob("games/*/*.gb"))]
         recent = {key: place for place, key in enumerate(self._recent())}
-        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT_GAMES), card.shipped))
+        self.cards = sorted(found, key=lambda card: (recent.get(card.key, KEPT_GAMES), card.lacks_rom, card.shipped))
         if self.card(self.selected) is None:
             self.selected = self.cards[0].key if self.cards else ""
         self.changed.emit()
         self.selection_changed.emit()
+
+    def _profiles(self) -> list[Profile]:
+        try:
+            return load_profiles()
+        except LabError as error:
+            self.error = str(error)
+            return []
+
+    def _card(self, sha256: str, rom: RegisteredRom, profile: Profile | None) -> RomCard:
+        """Return the list entry of a registered ROM, with the stages of its `profile` that are still to be made."""
+        made, is_made = _card(sha256, rom), lambda stage: (self._home.tasks / stage.id / "task.toml").is_file()
+        if profile is None:
+            return made
+        stages = tuple(stage for stage in profile.stages if not is_made(stage))
+        count = len(profile.stages)
+        told = tr("{made} of {count} stages created", made=count - len(stages), count=count)
+        return replace(made, title=profile.title, facts=", ".join((told, made.facts)), profile=profile, stages=stages)
 
     def card(self, key: str) -> RomCard | None:
         return next((card for card in self.cards if card.key == key), None)
@@ -122,7 +166,17 @@ class RomLibrary(QObject):
     def card_of(self, path: Path) -> RomCard | None:
         return next((card for card in self.cards if card.path == path), None)
 
-    def recent(self, most: int = 10) -> list[RomCard]:
+    def look_again(self) -> None:
+        """Read the list again if a file of it came or went since."""
+        if any(bool(card.problem) is is_regular(card.path) for card in self.cards if not card.lacks_rom):
+            self.reload()
+
+    def forget_recent(self) -> None:
+        """Forget which games were played; the games stay."""
+        self._settings.remove("library/recent")
+        self.reload()
+
+    def recent(self, most: int = 8) -> list[RomCard]:
         """Return up to `most` games that were played, most recent first."""
         found = (self.card(key) for key in self._recent())
         return [card for card in found if card is not None][:most]
@@ -150,7 +204,7 @@ class RomLibrary(QObject):
 
 def _card(sha256: str, rom: RegisteredRom) -> RomCard:
     path = Path(rom.path)
-    parts = [rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
+    parts = ["" if rom.mapper == "NONE" else rom.mapper, tr("{value} KiB", value=rom.size >> 10) if rom.size else ""]
     parts.append(tr("{value} KiB of cartridge RAM", value=rom.ram_size >> 10) if rom.ram_size >= 1024 else "")
     return RomCard(
         key=sha256,
@@ -158,13 +212,26 @@ def _card(sha256: str, rom: RegisteredRom) -> RomCard:
         title=rom.title.strip() or path.stem,
         facts=", ".join(part for part in parts if part),
         warnings=rom.warnings,
-        problem="" if is_regular(path) else tr("{path} is not there", path=path),
+        problem="" if is_regular(path) else tr("{path} does not exist", path=path),
+    )
+
+
+def _missing_card(profile: Profile) -> RomCard:
+    """Return the list entry of a known game of which the user has registered no ROM."""
+    return RomCard(
+        key=profile.id,
+        path=Path(),
+        title=profile.title,
+        facts=tr("{count} stages are described; DMG Lab may not ship this game", count=len(profile.stages)),
+        problem=tr("Missing: the ROM of your own cartridge, SHA-1 {sha1}", sha1=profile.sha1),
+        profile=profile,
+        stages=profile.stages,
     )
 
 
 def _bad_card(name: str, reason: str) -> RomCard:
     """Return the list entry of a damaged record `name` in roms.json, with `reason` as its problem."""
-    title = tr("Bad entry {name}", name=shown(name, 16))
+    title = tr("Unreadable entry {name}", name=shown(name, 16))
     return RomCard(key=name, path=Path(shown(name)), title=title, facts="", problem=reason)
 
 
@@ -172,5 +239,5 @@ def _shipped(path: Path) -> RomCard:
     title = path.stem.replace("_", " ").title()
     size = path.stat().st_size >> 10
     return RomCard(
-        key=str(path), path=path, title=title, facts=tr("{size} KiB, comes with DMG Lab", size=size), shipped=True
+        key=str(path), path=path, title=title, facts=tr("{size} KiB, included in DMG Lab", size=size), shipped=True
     )

@@ -25,7 +25,7 @@ class GamesView(QWidget):
         self._controller, self._library = controller, controller.library
         self.list = QListWidget()
         self.list.setObjectName(names.GAME_LIST)
-        self.list.setAccessibleName(tr("Games, the latest first; Enter plays"))
+        self.list.setAccessibleName(tr("Games, last played first; Enter plays"))
         self.list.setViewMode(QListWidget.ViewMode.IconMode)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setMovement(QListWidget.Movement.Static)
@@ -37,10 +37,13 @@ class GamesView(QWidget):
         self.title = label("")
         self.facts = ElidedLabel("", "muted")
         self.note = ElidedLabel("", "muted")
+        self.stage = label("", "muted", wrap=True)
+        self.stage.setObjectName("nextStage")
         row = QHBoxLayout()
         row.setSpacing(4)
         for action, name in (
             ("playRom", names.PLAY_ROM_BUTTON),
+            ("makeStage", "makeStageButton"),
             ("locateRom", names.LOCATE_ROM_BUTTON),
             ("forgetRom", names.FORGET_ROM_BUTTON),
         ):
@@ -48,9 +51,9 @@ class GamesView(QWidget):
         row.addStretch(1)
         row.addWidget(action_button(actions["openRom"], names.OPEN_ROM_BUTTON))
         below = QVBoxLayout()
-        below.setContentsMargins(12, 8, 12, 8)
+        below.setContentsMargins(8, 8, 8, 8)
         below.setSpacing(4)
-        for widget in (self.title, self.facts, self.note):
+        for widget in (self.title, self.facts, self.note, self.stage):
             below.addWidget(widget)
         below.addLayout(row)
         column = QVBoxLayout(self)
@@ -102,7 +105,15 @@ class GamesView(QWidget):
             if card is not None and self.list.item(row).data(_KEY) == card.key:
                 self.list.setCurrentRow(row)
         self.title.setText(card.title if card else tr("No game yet"))
-        self.facts.setText(f"{card.facts}   {card.path}" if card else library.error)
         problem = card.problem if card else ""
+        place = f"   {card.path}" if card and not card.lacks_rom else ""
+        self.facts.setText(card.facts + place if card else library.error)
         self.note.setText(problem or ("; ".join(card.warnings) if card else ""))
-        set_role(self.note, "role", "error" if problem else "warn")
+        set_role(self.note, "role", "error" if problem and card and not card.lacks_rom else "warn")
+        stage = card.stages[0] if card and card.stages and not problem else None
+        self.stage.setVisible(stage is not None)
+        if stage is not None:
+            begin, goal = stage.start, stage.goal
+            self.stage.setText(
+                tr("Next stage: {title}. Start: {start} Goal: {goal}", title=stage.title, start=begin, goal=goal)
+            )

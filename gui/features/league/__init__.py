@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QTabWidget
+
 from gui.features.league.controller import LeagueController
 from gui.features.league.view import LeagueView
 from gui.features.replay.controller import ReplayController
+from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Context, Feature, TabSpec
@@ -18,18 +21,33 @@ def feature(context: Context) -> Feature:
         )
     )
     define_league(context.actions, league)
-    return Feature(tabs=[TabSpec(Place.LEAGUE, lambda: LeagueView(league, context.actions))])
+
+    def finish() -> None:
+        view, tabs = context[LeagueView], context.window.findChild(QTabWidget, names.CENTER_TABS)
+        assert tabs is not None
+
+        def show_or_hide(*_: object) -> None:
+            """Show the tab once there is something to compare, or it is asked for."""
+            wants = context.session.shows_more or len(context.checkpoints.cards) > 1 or tabs.currentWidget() is view
+            tabs.setTabVisible(tabs.indexOf(view), wants)
+
+        league.wanted.connect(lambda: tabs.setTabVisible(tabs.indexOf(view), True))
+        context.checkpoints.rowsInserted.connect(show_or_hide)
+        context.session.more_changed.connect(show_or_hide)
+        show_or_hide()
+
+    return Feature(tabs=[TabSpec(Place.LEAGUE, lambda: LeagueView(league, context.actions))], finish=finish)
 
 
 def define_league(registry: ActionRegistry, league: LeagueController) -> None:
     add, told = registry.add, (league.changed,)
-    add("showLeague", tr("League"), league.show, tip=tr("Unlike players in one table"))
+    add("showLeague", tr("League"), league.show, tip=tr("Compare different players in one table"))
     add(
         "leagueStart",
         tr("Play the league"),
         league.toggle,
         short=lambda: tr("Stop") if league.is_busy else tr("Play"),
-        tip=tr("Every player plays the test starts; again: stop"),
+        tip=tr("All players play the held-out starts; press again to stop"),
         refusal=league.refusal,
         is_on=lambda: league.is_busy,
         follows=told,
@@ -47,7 +65,7 @@ def define_league(registry: ActionRegistry, league: LeagueController) -> None:
         tr("Play back the league's player"),
         league.replay,
         short=tr("Play back"),
-        tip=tr("Its first episode, in the Replay tab"),
+        tip=tr("Show its first episode in the Replay tab"),
         refusal=league.replay_refusal,
         follows=told,
     )

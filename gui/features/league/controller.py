@@ -23,6 +23,8 @@ class LeagueController(QObject):
     """Starts `dmglab league --record` on a task and reads its table; rows stay until the next league begins."""
 
     changed = Signal()
+    wanted = Signal()
+    """The user wants to see the league, also where there is nothing to compare yet."""
     progressed = Signal(float)
 
     def __init__(
@@ -35,6 +37,8 @@ class LeagueController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session = bridge, session
+        self.name_of = bridge.name_of
+        """Function that returns a run's name."""
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
         """Rows of the last league's league.json, the best player first; empty while a league runs."""
@@ -60,6 +64,7 @@ class LeagueController(QObject):
         return card.task if card is not None and plays else self._session.task
 
     def show(self) -> None:
+        self.wanted.emit()
         self._navigation.show(Place.LEAGUE)
 
     def set_players(self, text: str) -> None:
@@ -74,7 +79,7 @@ class LeagueController(QObject):
             self.set_players(f"{self.players} {player}".strip())
 
     def add_refusal(self) -> str:
-        return "" if self._checkpoints.selected is not None else tr("Pick a checkpoint first")
+        return "" if self._checkpoints.selected is not None else tr("Select a checkpoint first")
 
     def refusal(self) -> str:
         """Return why the league's button is disabled; empty while a league can be started or stopped."""
@@ -83,11 +88,11 @@ class LeagueController(QObject):
         try:
             players = shlex.split(self.players)
         except ValueError:
-            return tr("A quotation mark is not closed")
+            return tr("A quotation mark is missing")
         if not players:
             return tr("Name at least one player")
         options = [player for player in players if player.startswith("-")]
-        return tr("{what} is no player", what=options[0]) if options else ""
+        return tr("{what} is not a player", what=options[0]) if options else ""
 
     def toggle(self) -> None:
         """Start a league, or stop the running one."""
@@ -142,9 +147,9 @@ class LeagueController(QObject):
 
     def replay_refusal(self) -> str:
         if not 0 <= self.chosen < len(self.rows):
-            return tr("Pick a player in the table first")
+            return tr("Select a player in the table first")
         if not self.rows[self.chosen].get("recording"):
-            return tr("No episode of this player was recorded")
+            return tr("No recorded episode of this player")
         return ""
 
     def replay(self) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QProgressBar,
     QStackedWidget,
-    QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -22,7 +21,9 @@ from PySide6.QtWidgets import (
 from gui.features.league.controller import LeagueController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.labels import ElidedLabel, label, set_role
+from gui.kit.containers import empty_page
+from gui.kit.labels import ElidedLabel, set_role
+from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from trainer_core.lab.task_lists import is_several, short_task
 
@@ -37,26 +38,17 @@ class LeagueView(QWidget):
         self.players.setAccessibleName(tr("Players of the league"))
         self.players.setToolTip(tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://..."))
         self.players.textEdited.connect(controller.set_players)
-        self.table = QTableWidget(0, 8)
-        self.table.setObjectName(names.LEAGUE_TABLE)
-        self.table.setAccessibleName(tr("Players of the league, best first"))
-        self.table.setHorizontalHeaderLabels(
-            [
-                tr("Player"),
-                tr("Task"),
-                tr("Episodes"),
-                tr("Success"),
-                tr("Median steps"),
-                tr("Mean return"),
-                tr("s/step"),
-                tr("Note"),
-            ]
+        heads = (
+            tr("Player"),
+            tr("Task"),
+            tr("Episodes"),
+            tr("Success"),
+            tr("Median steps"),
+            tr("Mean return"),
+            tr("s/step"),
+            tr("Note"),
         )
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.verticalHeader().hide()
-        self.table.setWordWrap(False)
+        self.table = row_table(names.LEAGUE_TABLE, tr("Players of the league, best first"), heads, range(2, 7))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -76,18 +68,14 @@ class LeagueView(QWidget):
         column.setSpacing(0)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
-        told = label(
+        told = empty_page(
+            tr("No league played yet"),
             tr(
-                "A league lets players of any kind play the same starts of one task, and ranks them: "
-                "your checkpoints, random play, your recordings.\n\n"
-                "Name players below or press Add checkpoint, then press Play."
+                "A league lets checkpoints, random play and recordings play the same start states of one task, and "
+                "ranks them. Name players below or press Add checkpoint, then press Play."
             ),
-            "muted",
-            wrap=True,
         )
         told.setObjectName("leagueEmpty")
-        told.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        told.setMargin(24)
         self._stack.addWidget(told)
         column.addWidget(self._stack, 1)
         below = QVBoxLayout()
@@ -138,8 +126,8 @@ class LeagueView(QWidget):
         if controller.is_busy:
             return tr("Playing {task}...", task=controller.task)
         if controller.rows:
-            return tr("On the test starts of {task}", task=controller.task)
-        return tr("Every player plays the test starts of {task}", task=controller.next_task)
+            return tr("On the held-out starts of {task}", task=controller.task)
+        return tr("All players play the held-out starts of {task}", task=controller.next_task)
 
     def _fill(self, rows: list[dict[str, Any]]) -> None:
         self.table.blockSignals(True)
@@ -148,7 +136,7 @@ class LeagueView(QWidget):
         self.table.setColumnHidden(1, not is_several(self._controller.task))
         for number, row in enumerate(rows):
             cells = (
-                short_name(str(row["player"])),
+                short_name(str(row["player"]), self._controller.name_of),
                 short_task(str(row.get("task", ""))),
                 str(row["episodes"]),
                 f"{row['success_rate']:.3f}",
@@ -161,19 +149,19 @@ class LeagueView(QWidget):
                 item = QTableWidgetItem(text)
                 item.setToolTip(text if column else str(row["player"]))
                 if 1 < column < 7:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                    item.setTextAlignment(RIGHT)
                 self.table.setItem(number, column, item)
         self.table.blockSignals(False)
 
 
-def short_name(player: str) -> str:
+def short_name(player: str, name_of: Callable[[str], str]) -> str:
     """Return a player's text with shortened paths: `kind=demos` for `kind=/a/b/demos`.
 
-    For a checkpoint the last letters of its run's id are added.
+    For a checkpoint the name of its run is added, from the run's id by `name_of`.
     """
     kind, _, where = player.partition("=")
     if "/" not in where or "://" in where:
         return player
     path = Path(where)
-    run = f"{path.parents[1].name[-4:]}/" if path.parent.name == "checkpoints" else ""
+    run = f"{name_of(path.parents[1].name)}/" if path.parent.name == "checkpoints" else ""
     return f"{kind}={run}{path.name}"

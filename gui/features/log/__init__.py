@@ -49,7 +49,7 @@ def define_remedies(
     def fix_refusal() -> str:
         failure = remedies.failure()
         if failure is None:
-            return tr("The run did not fail, or nobody knows why")
+            return tr("The run did not fail, or the cause is unknown")
         action = registry[failure.command]
         return "" if action.isEnabled() else action.toolTip()
 
@@ -58,7 +58,7 @@ def define_remedies(
         tr("Train on the CPU"),
         remedies.use_cpu,
         short=tr("Use the CPU"),
-        tip=tr("The same order for the CPU, with as many Game Boys as that keeps busy"),
+        tip=tr("Start the same run on the CPU, with a fitting number of Game Boys"),
         follows=draft,
     )
     add(
@@ -71,16 +71,16 @@ def define_remedies(
     )
     add(
         "openReceipt",
-        tr("Open the failure's receipt"),
+        tr("Open the error record"),
         remedies.open_receipt,
-        short=tr("Receipt"),
-        tip=tr("The last steps before it failed, in the replay"),
+        short=tr("Error record"),
+        tip=tr("Show the last steps before the failure in the replay"),
         refusal=remedies.receipt_refusal,
         follows=run,
     )
     add(
         "copyInstall",
-        tr("Copy the command that installs what is missing"),
+        tr("Copy the install command"),
         remedies.copy_install,
         short=tr("Copy the command"),
         refusal=remedies.install_refusal,
@@ -88,9 +88,9 @@ def define_remedies(
     )
     add(
         "fixRun",
-        lambda: words() or tr("What helps"),
+        lambda: words() or tr("Suggested fix"),
         fix,
-        tip=tr("What helps against the failure of the run"),
+        tip=tr("Suggested fix for the failed run"),
         refusal=fix_refusal,
         is_there=lambda: remedies.failure() is not None,
         follows=run,
@@ -100,7 +100,7 @@ def define_remedies(
 def define_log(registry: ActionRegistry, journal: Journal, telemetry: TelemetryModel, window: QMainWindow) -> None:
     registry.add(
         "bugReport",
-        tr("Write a bug report..."),
+        tr("Save a bug report..."),
         lambda: ask_new_file(
             window,
             tr("Bug report"),

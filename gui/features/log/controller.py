@@ -61,15 +61,18 @@ class Journal(QObject):
         work = in_thread(write_report, self._bridge.home, run_id, path, lines)
         self._bridge.spawn(
             work,
-            title=tr("The report was not written"),
+            title=tr("The report was not saved"),
             then=lambda names: self._notices.tell(
-                tr("Bug report written"),
+                tr("Bug report saved"),
                 tr("{path}: {count} files, no ROM, no weights", path=path, count=len(names)),
                 "good",
                 tr("Open folder"),
                 partial(show_file, path.parent),
             ),
         )
+
+    def _title(self, run_id: str) -> str:
+        return f"{self._bridge.name_of(run_id)} ({run_id})"
 
     def _on_run_changed(self, notice: RunChanged) -> None:
         run = notice.record
@@ -78,7 +81,7 @@ class Journal(QObject):
         if (notice.detail and not is_often) or run.state.is_end:
             detail = run.reason if run.state.is_end else notice.detail
             word = WORDS[run.state].lower()
-            self._log.add(f"{run.run_id} {word}{': ' + detail if detail else ''}")
+            self._log.add(f"{self._title(run.run_id)} {word}{': ' + detail if detail else ''}")
         if not run.state.is_end:
             self._alive.add(run.run_id)
         elif run.run_id in self._alive:
@@ -89,31 +92,34 @@ class Journal(QObject):
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:
             plays = not self._checkpoints.no_player(run.run_id)
+            rate = 100 * run.best_success_rate
             self._notices.tell(
-                tr("Training finished"),
-                tr("{env_steps:,} environment steps", env_steps=run.env_steps),
+                tr("{run} finished", run=run.name),
+                tr("{rate:.0f} % on held-out starts, {steps:,} steps", rate=rate, steps=run.env_steps)
+                if rate
+                else tr("{env_steps:,} environment steps", env_steps=run.env_steps),
                 "good",
-                tr("Watch it play") if plays else "",
+                tr("Deploy") if plays else "",
                 partial(self._checkpoints.watch_run, run.run_id) if plays else None,
                 is_news=True,
                 subject=END_OF_RUN,
             )
         elif run.state is RunState.LOST:
-            self._tell_failure(tr("Run lost"), run.reason, is_news=True, subject=END_OF_RUN)
+            self._tell_failure(tr("{run} was lost", run=run.name), run.reason, is_news=True, subject=END_OF_RUN)
         elif run.state is RunState.FAILED:
-            self._tell_failure(tr("Training failed"), run.reason, is_news=True, subject=END_OF_RUN)
+            self._tell_failure(tr("{run} failed", run=run.name), run.reason, is_news=True, subject=END_OF_RUN)
 
     def _on_event(self, run_id: str, event: records.Event) -> None:
         if isinstance(event, records.CheckpointRecord):
-            self._log.add(f"{run_id} checkpoint {event.path} ({event.reason})")
+            self._log.add(f"{self._title(run_id)} checkpoint {event.path} ({event.reason})")
         elif isinstance(event, records.ErrorRecord):
-            self._log.add(f"{run_id} error {event.kind}: {event.message}", 2)
+            self._log.add(f"{self._title(run_id)} error {event.kind}: {event.message}", 2)
 
     def _on_lines(self, run_id: str, lines: list[str]) -> None:
         self._log.add_all(lines)
 
     def _on_bad_line(self, run_id: str, line: BadLine) -> None:
-        self._log.add(f"{run_id} bad line: {line.reason} {line.text}".rstrip(), 1)
+        self._log.add(f"{self._title(run_id)} bad line: {line.reason} {line.text}".rstrip(), 1)
 
     def _on_traceback(self, lines: list[str]) -> None:
         for line in lines:
@@ -172,7 +178,7 @@ class Alerts(QObject):
         if silent and self._stalled != run_id:
             self._stalled = run_id
             self._tell(
-                tr("No word from {label}", label=self._telemetry.label(run_id)),
+                tr("No data from {label}", label=self._telemetry.label(run_id)),
                 tr("for {silent:.0f} seconds", silent=silent),
                 SILENCE,
             )

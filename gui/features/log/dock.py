@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent, QTextCursor
+from PySide6.QtWidgets import QAbstractSlider, QComboBox, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.containers import Dock
-from gui.kit.labels import icon_button
+from gui.kit.containers import Dock, empty_page
+from gui.kit.labels import KeyButton, clear_by_escape, icon_button, label, search_field
 from gui.kit.words import tr
 from gui.state.log_buffer import LEVELS, MAX_LINES, LogBuffer, LogLine
 
 FLUSH_MS = 250
 BUSY_MS = 25
+_TO_END = QAbstractSlider.SliderAction.SliderToMaximum
 SLICE = 100
 """Most lines inserted in one event loop turn, about 10 ms of work, so that the game's picture keeps moving."""
 
@@ -25,7 +26,7 @@ class LogDock(Dock):
 
     def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
-        self._buffer = buffer
+        self._buffer, self._follows = buffer, True
         self.view = QPlainTextEdit()
         self.view.setObjectName(names.LOG_VIEW)
         self.view.setAccessibleName(tr("Log"))
@@ -33,20 +34,15 @@ class LogDock(Dock):
         self.view.setMaximumBlockCount(MAX_LINES)
         self.view.setFont(theme.mono_font())
         self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.view.setPlaceholderText(tr("Nothing was logged yet"))
         self.view.setTabChangesFocus(True)
         self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
         self.level = QComboBox()
         self.level.setObjectName("logLevel")
-        self.level.setAccessibleName(tr("Least level shown"))
+        self.level.setAccessibleName(tr("Lowest level shown"))
         self.level.addItems([tr(level) for level in LEVELS])
         self.level.currentIndexChanged.connect(self._rebuild)
-        self.search = QLineEdit()
-        self.search.setObjectName("logFind")
-        self.search.setAccessibleName(tr("Show only lines that contain this"))
-        self.search.setPlaceholderText(tr("Filter"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setFixedWidth(120)
+        self.search = search_field("logFind", tr("Show only lines that contain this"), tr("Filter"))
+        self.search.setFixedWidth(160)
         self.search.textChanged.connect(self._rebuild)
         for widget in (self.level, self.search):
             self.head.addWidget(widget)
@@ -57,11 +53,31 @@ class LogDock(Dock):
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.view)
         self.setWidget(body)
+        self._missing, self._why = label(), label("", "caption")
+        self._clear = KeyButton(tr("Clear filter"), tr("Esc"))
+        self._clear.clicked.connect(self.search.clear)
+        self._empty = empty_page(self._missing, self._why, self._clear)
+        clear_by_escape(self.search, self)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self._empty)
+        column.addWidget(self._stack)
+        self._tell()
         self._timer = QTimer(self, interval=FLUSH_MS)
         self._timer.timeout.connect(self.flush)
         self._timer.start()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Scroll to the end after the log was hidden, unless the user had left it: a hidden view has no length."""
+        super().showEvent(event)
+        if self._follows:
+            QTimer.singleShot(0, self, lambda: self.view.verticalScrollBar().triggerAction(_TO_END))
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        bar = self.view.verticalScrollBar()
+        self._follows = bar.value() >= bar.maximum() - 2
 
     def flush(self) -> None:
         """Insert up to SLICE new lines from the buffer."""
@@ -69,7 +85,18 @@ class LogDock(Dock):
         lines = [f"{line.clock}  {line.text}" for line in taken if self._shows(line)]
         if lines:
             self._append(lines)
+        if taken:
+            self._tell()
         self._timer.setInterval(BUSY_MS if len(taken) >= SLICE else FLUSH_MS)
+
+    def _tell(self) -> None:
+        """Show a page that says why there is no line, while there is none."""
+        text = self.search.text()
+        self._stack.setCurrentIndex(1 if self.view.document().isEmpty() else 0)
+        self._missing.setText(tr("No line contains “{text}”", text=text) if text else tr("Nothing logged yet"))
+        hidden = len(self._buffer.lines)
+        self._why.setText(tr("{count} lines are hidden by level and filter", count=hidden) if hidden else "")
+        self._clear.setVisible(bool(text))
 
     def _append(self, lines: list[str]) -> None:
         bar = self.view.verticalScrollBar()
@@ -95,6 +122,7 @@ class LogDock(Dock):
         self._buffer.start_over()
         self.view.clear()
         self.flush()
+        self._tell()
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.view.toPlainText())

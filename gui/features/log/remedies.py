@@ -63,7 +63,7 @@ class Remedies(QObject):
         self._write({"num_envs": max(1, self._game_boys() // 2)})
 
     def fewer_refusal(self) -> str:
-        return "" if self._game_boys() > 1 else tr("The form asks for no Game Boys to halve")
+        return "" if self._game_boys() > 1 else tr("The form has no number of Game Boys to halve")
 
     def _take_up(self) -> None:
         """Copy the configuration of the failed run on show, if there is one, into the training form."""
@@ -96,7 +96,7 @@ class Remedies(QObject):
         show_file(folder)
 
     def receipt_refusal(self) -> str:
-        return "" if self._receipt() else tr("The run left no receipt")
+        return "" if self._receipt() else tr("The run has no error record")
 
     def _receipt(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)

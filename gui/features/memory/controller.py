@@ -25,7 +25,7 @@ RAM = (CARTRIDGE, (0xC000, 0xE000), (0xFF80, 0xFFFF))
 """Searched address ranges (begin, end): cartridge RAM, WRAM, HRAM; no echo RAM, VRAM or I/O registers."""
 COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "the same": np.equal,
-    "another": np.not_equal,
+    "changed": np.not_equal,
     "more": np.greater,
     "less": np.less,
 }
@@ -99,7 +99,7 @@ def parse_number(text: str, most: int | None = None) -> int:
         base = 10 if plain.isdecimal() else 0  # Python's base 0 refuses "007"
         number = int(plain[1:], 16) if hexadecimal else int(plain, base)
     except ValueError:
-        what = tr("{text} is no number: 12, $0C or 0x0C", text=text or tr("nothing"))
+        what = tr("{text} is not a number: enter 12, $0C or 0x0C", text=text or tr("nothing"))
         raise ValueError(what) from None
     if most is not None and not 0 <= number <= most:
         raise ValueError(tr("{text} is not between 0 and {most}", text=text, most=most))
@@ -208,10 +208,10 @@ class MemoryController(QObject):
         if self.memory is not None:
             return ""
         if self._playing.refusal():
-            return tr("Nothing plays")
+            return tr("No game is running")
         if self._playing.is_versus:
             return tr("Two policies play side by side")
-        return tr("This game tells nothing of its memory")
+        return tr("The memory of this game cannot be read")
 
     def _ask(self) -> None:
         """Ask the player to send its memory.

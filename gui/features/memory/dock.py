@@ -36,9 +36,10 @@ from gui.features.memory.views import (
 )
 from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.containers import Dock, row_table
+from gui.kit.containers import Dock
 from gui.kit.labels import button, label
 from gui.kit.screen import Mark, Palette, Screen
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from trainer_core.wire.frames import BASE
 
@@ -59,13 +60,9 @@ TILES, BACKGROUND, WINDOW, SPRITES = "Tiles", "Background", "Window", "Sprites"
 
 def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
     made = row_table(object_name, accessible, heads)
-    made.verticalHeader().setDefaultSectionSize(22)
     made.setFont(theme.mono_font())
     made.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     made.horizontalHeader().setStretchLastSection(True)
-    made.horizontalHeader().setDefaultAlignment(
-        Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-    )  # in the font of the cells
     return made
 
 
@@ -136,13 +133,13 @@ class FindPage(QWidget):
         self.told.setObjectName("memoryTold")
         column.addWidget(self.told)
         heads = [tr("Address"), tr("Now"), tr("Before")]
-        self.found = table("memoryFound", tr("Addresses that are left"), heads)
-        self.found.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.found = table("memoryFound", tr("Remaining addresses"), heads)
         self.found.itemActivated.connect(lambda item: self._watch_row(item.row()))
         column.addWidget(self.found, 3)
         column.addLayout(self._watch_buttons())
         heads = [tr("Address"), tr("Value"), tr("Name")]
         self.watched = table("memoryWatches", tr("Watched addresses"), heads)
+        self.watched.setEditTriggers(QTableWidget.EditTrigger.DoubleClicked | QTableWidget.EditTrigger.EditKeyPressed)
         self.watched.itemChanged.connect(self._on_named)
         column.addWidget(self.watched, 2)
         memory.watches.changed.connect(self._write_watches)
@@ -156,7 +153,7 @@ class FindPage(QWidget):
         row.setSpacing(4)
         self.how = QComboBox()
         self.how.setObjectName("memoryHow")
-        self.how.setAccessibleName(tr("How the value is to be"))
+        self.how.setAccessibleName(tr("Comparison"))
         for how in (*COMPARISONS, EQUAL):
             self.how.addItem(tr(how), how)
         self.how.currentIndexChanged.connect(lambda index: self._fit_value())
@@ -183,10 +180,7 @@ class FindPage(QWidget):
             tr("Search"), "memorySearchButton", clicked=self._on_search, tip=tr("Keep the addresses whose value fits")
         )
         again = button(
-            tr("Start over"),
-            "memoryRestartButton",
-            clicked=self._on_restart,
-            tip=tr("Every address may be the one again"),
+            tr("Start over"), "memoryRestartButton", clicked=self._on_restart, tip=tr("Search all addresses again")
         )
         self.watch = button(tr("Watch"), "memoryWatchButton", clicked=lambda: self._watch_row(self.found.currentRow()))
         for made in (self.search, again, self.watch):
@@ -218,24 +212,26 @@ class FindPage(QWidget):
         if refusal := self._refused or memory.refusal():
             self.told.setText(refusal)
         elif search.before is None:
-            self.told.setText(tr("Press Search to remember all values, play until yours changes, then say how"))
+            self.told.setText(
+                tr("Press Search, play until your value changes, then choose how it changed and search again")
+            )
         else:
             count = int(search.left.sum())
-            words = tr("{count} addresses are left", count=f"{count:,}")
+            words = tr("{count} addresses remain", count=f"{count:,}")
             if count > MOST_FOUND:
-                words += tr("; the first {count} stand below", count=MOST_FOUND)
+                words += tr("; the first {count} are listed", count=MOST_FOUND)
             self.told.setText(words)
 
     def _fit_buttons(self) -> None:
         """Enable the buttons that can be used now; tooltips of the others say why not."""
         for one, can, does, lacks in (
             (self.watch, bool(self.found.selectedItems()),
-             tr("Watch the chosen address; Return does it too"),
-             tr("Choose an address that is left")),
+             tr("Watch the chosen address; Return does the same"),
+             tr("Choose one of the remaining addresses")),
             (self.remove, bool(self.watched.selectedItems()),
-             tr("Watch the chosen address no more"), tr("Choose a watched address")),
+             tr("Stop watching the chosen address"), tr("Choose a watched address")),
             (self.copy, self.watched.rowCount() > 0,
-             tr("A line a watch: address, kind, value, name"), tr("No address is watched")),
+             tr("One line per watched address: address, kind, value, name"), tr("No address is watched")),
         ):  # fmt: skip
             one.setEnabled(can)
             one.setToolTip(does if can else lacks)
@@ -424,13 +420,13 @@ class VideoPage(QWidget):
         else:
             x, y = at(memory, WX) - 7, at(memory, WY)
             is_on = at(memory, LCDC) & 0x20
-            self.told.setText(tr("Begins at {x}, {y}", x=x, y=y) if is_on else tr("It is off"))
+            self.told.setText(tr("Begins at {x}, {y}", x=x, y=y) if is_on else tr("Off"))
         self.view.show_picture(tile_map(memory, is_window))
 
     def _tile_words(self) -> str:
         number = self._tile
         if number is None:
-            return tr("384 tiles from 8000 on; a click tells a tile's address")
+            return tr("384 tiles from $8000 on; click a tile to see its address")
         return tr("Tile {number}, at {address}", number=number, address=f"{BASE + 16 * number:04X}")
 
     def _on_clicked(self, x: int, y: int) -> None:

@@ -8,17 +8,21 @@ from gui.features.play.gamepad import Gamepad
 from gui.features.play.keys import PLAY_KEYS, GameKeys, GameKeysPage
 from gui.features.play.live import LiveView
 from gui.features.play.saliency import SaliencyController
+from gui.features.play.side import SidePanel
 from gui.features.play.slots import SlotsController
 from gui.features.play.sound import SoundController
 from gui.features.play.strip import PlayStrip
+from gui.features.train.wall import EnvWall
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
 from gui.state.context import Choice, Context, Feature, TabSpec
 from gui.state.session import Place
+from gui.state.task_preview import TaskPreview
 
 
 def feature(context: Context) -> Feature:
     playing = context.add(PlayController(context.bridge, context.session, context.navigation, context.log))
+    playing.changed.connect(context.situations.renew)
     slots = context.add(SlotsController(context.bridge, playing, context.notices, context.palette))
     sound = context.add(SoundController(playing, context.settings))
     saliency = context.add(SaliencyController(playing))
@@ -44,9 +48,15 @@ def feature(context: Context) -> Feature:
             gamepad,
             context.notices,
             saliency,
+            SidePanel(playing, context.palette, context.home),
+            context.appearance,
         )
 
     def finish() -> None:
+        wall, live = context[EnvWall], context[LiveView]
+        live.place_rest(TaskPreview(context.palette, context.session, context.home, is_stage=True), wall.console)
+        wall.zoomed_changed.connect(live.show_console)
+        context.situations.changed.connect(lambda: wall.leave_console(context.situations.now))
         context.appearance.screen_changed.connect(context[LiveView].screen_view.recolor)
 
     return Feature(
@@ -56,11 +66,8 @@ def feature(context: Context) -> Feature:
         choices=[
             Choice(
                 PLAYER_AHEAD,
-                tr("Start a player while a checkpoint is selected or a ROM is looked for"),
-                tr(
-                    "It loads torch and the kernels before you press Deploy, so that the agent is seen "
-                    "seconds earlier. It holds about 350 MB until ten minutes have passed."
-                ),
+                tr("Prepare a player as soon as a checkpoint is selected or a ROM is being chosen"),
+                tr("The agent then appears seconds after Deploy. This takes about 350 MB of memory for ten minutes."),
                 changed=ahead.on_setting,
             )
         ],
@@ -75,9 +82,9 @@ def define_playing(registry: ActionRegistry, playing: PlayController) -> None:
     add("playGame", tr("Play the game"), playing.play_game, "Ctrl+G")
     add(
         "playPause",
-        lambda: tr("Go on") if playing.paused else tr("Pause"),
+        lambda: tr("Resume") if playing.paused else tr("Pause"),
         playing.toggle_pause,
-        tip=tr("Pause or go on (Space)"),
+        tip=tr("Pause or resume (Space)"),
         symbol=lambda: "play" if playing.paused else "pause",
         refusal=refusal,
         follows=state,
@@ -91,16 +98,16 @@ def define_playing(registry: ActionRegistry, playing: PlayController) -> None:
         playing.toggle_record,
         "Ctrl+R",
         short=lambda: tr("Stop") if playing.recording else tr("Record"),
-        tip=tr("Keep the pictures and buttons for a replay"),
+        tip=tr("Save pictures and buttons for a replay"),
         is_on=lambda: playing.recording,
         refusal=playing.solo_refusal,
         follows=state,
     )
     add(
         "recordEpisode",
-        tr("Recordings end with the episode"),
+        tr("End recordings with the episode"),
         lambda: playing.set_until("stopped" if playing.until == "episode" else "episode"),
-        tip=tr("Else they go on until you stop them, ten minutes at most"),
+        tip=tr("Otherwise they continue until you stop them, for ten minutes at most"),
         is_on=lambda: playing.until == "episode",
         follows=state,
     )
@@ -124,7 +131,7 @@ def define_slots(registry: ActionRegistry, slots: SlotsController, playing: Play
         refusal=slots.load_refusal,
         follows=changed,
     )
-    add("undoLoad", tr("Take the load back"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
+    add("undoLoad", tr("Undo load"), slots.undo, "Shift+F9", refusal=slots.undo_refusal, follows=changed)
 
 
 def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
@@ -133,7 +140,7 @@ def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
         tr("Sound off"),
         sound.toggle_mute,
         "Ctrl+Shift+M",
-        tip=tr("No sound is made at all"),
+        tip=tr("No sound is produced at all, which saves time"),
         is_on=lambda: sound.is_muted,
         follows=(sound.changed,),
     )
@@ -142,11 +149,11 @@ def define_sound(registry: ActionRegistry, sound: SoundController) -> None:
 def define_saliency(registry: ActionRegistry, saliency: SaliencyController) -> None:
     registry.add(
         "saliency",
-        tr("What the policy looks at"),
+        tr("Saliency map of the policy"),
         saliency.toggle,
         "Ctrl+Shift+H",
-        short=tr("Saliency"),
-        tip=tr("Heat where covering the picture changes the policy's mind most"),
+        short=tr("Saliency map"),
+        tip=tr("Highlight the parts of the picture that the policy's choice depends on most"),
         is_on=lambda: saliency.is_on,
         refusal=saliency.refusal,
         follows=(saliency.changed,),

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QImage
 
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.log_buffer import MAX_LINES, LogBuffer
 from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.arc_games import is_arc
+from trainer_core.lab.checkpoint_manifest import THUMBNAIL
 from trainer_core.lab.recording import MANIFEST, Recording
 from trainer_core.lab.roms import ROM_SUFFIXES, find_game_again, is_for_color_only
 from trainer_core.service import PlayerService
@@ -23,6 +25,7 @@ from trainer_core.wire import commands, records
 from trainer_core.wire.errors import LabError, ProtocolError
 from trainer_core.wire.frames import FLAG_RECORDING, FORMAT_SHADE, FrameInfo, FrameReader
 from trainer_core.wire.playing import PlayerConfig, PolicyMode
+from trainer_core.wire.shades import GREY_LEVELS, MAX_SHADE
 
 SPEEDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 0.0)
 """Speeds on offer, in multiples of real time; 0 means as fast as possible."""
@@ -66,6 +69,8 @@ class PlayController(QObject):
 
     frames_changed = Signal(object)
     """Path of the player's frames.bin (shared pictures), None without a player."""
+    previewed = Signal(object)
+    """The last picture of the checkpoint, u8[H, W], shown until the starting player has one."""
     changed = Signal()
     played = Signal(object)
     stood = Signal(object)
@@ -91,8 +96,11 @@ class PlayController(QObject):
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
         self._log = log
+        self.name_of = bridge.name_of
+        """Function that returns a run's name."""
         self.player = PlayerService(bridge.home)
         self.player.on_event = self._on_event
+        self.player.on_preview = self._on_preview
         self.player.on_end = self._on_end
         self.player.on_output = self._on_output
         navigation.plays = lambda: self.is_active or bool(self.busy)
@@ -151,7 +159,7 @@ class PlayController(QObject):
 
     def refusal(self) -> str:
         """Return why a command to the player is impossible; empty when a game plays."""
-        return "" if self.is_active else tr("Nothing plays")
+        return "" if self.is_active else tr("No game is running")
 
     def solo_refusal(self) -> str:
         """Return why a command for a single game is impossible: none, or two side by side, play.
@@ -159,6 +167,10 @@ class PlayController(QObject):
         Empty when one plays.
         """
         return tr("Two policies play side by side") if self.is_versus else self.refusal()
+
+    def takeover_refusal(self) -> str:
+        """Return why the user cannot take the buttons from a policy; empty while one policy plays."""
+        return tr("You are already playing") if self.is_human else self.solo_refusal()
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -188,6 +200,8 @@ class PlayController(QObject):
             work = self._accepted(self.player.load(checkpoint))
             self._bridge.spawn(work, then=lambda ack: self._end_busy(), failed=self._fail)
             return
+        if not self.is_active and (picture := last_picture(checkpoint)) is not None:
+            self.previewed.emit(picture)
         self._start(
             PlayerConfig(task=task, checkpoint=str(checkpoint), rival=rival, mode=self.policy_mode, speed=self.speed)
         )
@@ -296,9 +310,8 @@ class PlayController(QObject):
             self.ask(commands.Click, x=x, y=y)
 
     def take_over(self, human: bool) -> None:
-        """Give the buttons of a hybrid game to the user (`human`) or back to the policy."""
-        is_hybrid = self._session.mode is Mode.HYBRID and not self.solo_refusal()
-        if human != self.state.taken_over and is_hybrid:
+        """Give the buttons of a game that a policy plays to the user (`human`), or back to the policy."""
+        if human != self.state.taken_over and not self.takeover_refusal():
             self.state.taken_over = human
             if not human:
                 self.hold(0)
@@ -385,7 +398,7 @@ class PlayController(QObject):
         try:
             task = find_game_again(about.task, about.rom_sha256, self._bridge.home)
         except LabError as error:
-            self._bridge.problem.emit(tr("This recording cannot be played on"), str(error))
+            self._bridge.problem.emit(tr("This recording cannot be continued"), str(error))
             return
         self._session.set_mode(Mode.HUMAN)
         self._navigation.show_game()
@@ -447,7 +460,7 @@ class PlayController(QObject):
     async def _accepted(self, asked: Awaitable[records.AckEvent]) -> records.AckEvent:
         ack = await asked
         if not ack.ok:
-            raise LabError(ack.detail or tr("the player refused"))
+            raise LabError(ack.detail or tr("the player could not do it"))
         return ack
 
     def _begin(self, what: str) -> None:
@@ -465,6 +478,8 @@ class PlayController(QObject):
         self.changed.emit()
 
     def _fail_start(self, request: PlayerConfig, reason: str) -> None:
+        if not self.is_active:
+            self.frames_changed.emit(None)  # a preview may be on show
         if request.mode != "human" or not request.task.lower().endswith(ROM_SUFFIXES):
             self._fail(reason)
             return
@@ -493,7 +508,12 @@ class PlayController(QObject):
         elif isinstance(event, records.ErrorRecord) and event.kind == "recording":
             self._bridge.problem.emit(tr("Recording"), event.message)
         elif isinstance(event, records.StateEvent) and self.busy and event.detail:
-            self._begin(event.detail)
+            is_first = event.detail == "starting the Game Boy"
+            self._begin(tr("Starting the player") if is_first else event.detail)
+
+    def _on_preview(self, path: Path) -> None:
+        self.frames_changed.emit(path)
+        self._begin(tr("Loading {name}", name=Path(self.checkpoint).name))
 
     def _on_output(self, lines: list[str]) -> None:
         self._log.add_all([f"player: {line}" for line in lines[-MAX_LINES:]])
@@ -502,3 +522,12 @@ class PlayController(QObject):
         self.state = PlayState()
         self.frames_changed.emit(None)
         self._fail(reason)
+
+
+def last_picture(checkpoint: Path) -> np.ndarray | None:
+    """Return the picture kept with a checkpoint as shades u8[H, W]; None without one of four greys."""
+    image = QImage(str(checkpoint / THUMBNAIL))
+    if image.isNull() or image.format() != QImage.Format.Format_Grayscale8:
+        return None
+    greys = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+    return (MAX_SHADE - np.rint(greys[:, : image.width()] / GREY_LEVELS[-2])).astype(np.uint8)

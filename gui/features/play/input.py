@@ -11,7 +11,6 @@ from gui.features.play.keys import ACT_OF_NAME, GameKeys, Joypad
 from gui.kit.screen import Screen
 from gui.kit.words import tr
 from gui.state.notices import Notices
-from gui.state.session import Mode, Session
 
 PAD = "gamepad"
 
@@ -23,16 +22,10 @@ class PlayInput(QObject):
     """The game's screen got or lost the keyboard focus."""
 
     def __init__(
-        self,
-        screen: Screen,
-        playing: PlayController,
-        session: Session,
-        keys: GameKeys,
-        gamepad: Gamepad,
-        notices: Notices,
+        self, screen: Screen, playing: PlayController, keys: GameKeys, gamepad: Gamepad, notices: Notices
     ) -> None:
         super().__init__(screen)
-        self._screen, self._playing, self._session = screen, playing, session
+        self._screen, self._playing = screen, playing
         self._keys, self._gamepad, self._notices = keys, gamepad, notices
         self._joypad = Joypad()
         screen.installEventFilter(self)
@@ -109,7 +102,7 @@ class PlayInput(QObject):
             held[act](pressed)
             return True
         if act == "take_over":
-            if self._session.mode is not Mode.HYBRID:
+            if playing.takeover_refusal():
                 return False
             playing.take_over(pressed)
             return True
@@ -127,8 +120,8 @@ class PlayInput(QObject):
         return True
 
     def _on_pad_found(self, name: str) -> None:
-        self._notices.withdraw(tr("Gamepad lost"))
-        self._notices.tell(tr("Gamepad"), tr("{name} plays too", name=name))
+        self._notices.withdraw(tr("Gamepad disconnected"))
+        self._notices.tell(tr("Gamepad"), tr("{name} connected", name=name))
 
     def _on_pad_lost(self, name: str) -> None:
         self._notices.withdraw(tr("Gamepad"))
@@ -137,7 +130,9 @@ class PlayInput(QObject):
         if not self._playing.paused:
             self._playing.toggle_pause()
         self._notices.tell(
-            tr("Gamepad lost"), tr("{name} is gone: its buttons are let go, the game pauses", name=name), "warn"
+            tr("Gamepad disconnected"),
+            tr("{name} was disconnected: its buttons are released, the game is paused", name=name),
+            "warn",
         )
 
     def _on_focus_lost(self) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidgetItem, QVBoxLayout, QWidget
 
 from gui.features.play.gamepad import Gamepad
-from gui.kit.containers import row_table
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
+from gui.kit.tables import row_table
 from gui.kit.words import tr
 from trainer_core.wire.buttons import MASK_BITS
 
@@ -26,7 +26,7 @@ PLAY_KEYS = (
     ("+  -  0", "faster, slower, normal"),
     ("Shift", "hold for full speed"),
     ("R", "hold to rewind"),
-    ("Tab", "hold to take over (Hybrid)"),
+    ("Tab", "hold to take over"),
     ("Esc", "leave the screen"),
 )
 """Default keys of the game's screen and their meaning, for the list of shortcuts."""
@@ -60,14 +60,14 @@ PLAY_ACTS = (
     PlayAct("b", "B", (_KEY.Key_X,), ("a", "x")),
     PlayAct("start", "START", (_KEY.Key_Return, _KEY.Key_Enter), ("start",)),
     PlayAct("select", "SELECT", (_KEY.Key_Backspace,), ("back",)),
-    PlayAct("pause", "Pause, go on", (_KEY.Key_Space,), ("guide",)),
+    PlayAct("pause", "Pause or resume", (_KEY.Key_Space,), ("guide",)),
     PlayAct("step", "One step while paused", (_KEY.Key_Period,)),
     PlayAct("faster", "Faster", (_KEY.Key_Plus, _KEY.Key_Equal)),
     PlayAct("slower", "Slower", (_KEY.Key_Minus,)),
     PlayAct("normal", "Game Boy speed", (_KEY.Key_0,)),
     PlayAct("turbo", "Hold for full speed", (_KEY.Key_Shift,), ("rightshoulder",)),
     PlayAct("rewind", "Hold to rewind", (_KEY.Key_R,), ("leftshoulder",)),
-    PlayAct("take_over", "Hold to take over (Hybrid)", (_KEY.Key_Tab, _KEY.Key_Backtab)),
+    PlayAct("take_over", "Hold to take over", (_KEY.Key_Tab, _KEY.Key_Backtab)),
     PlayAct("leave", "Leave the screen", (_KEY.Key_Escape,)),
 )
 """All acts. On a gamepad the right-hand button is A and the lower one B, as on a Game Boy."""
@@ -196,17 +196,16 @@ class GameKeysPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        heads = [tr("Does"), tr("Key"), tr("Gamepad")]
+        heads = [tr("Action"), tr("Key"), tr("Gamepad")]
         self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
         self.table.setRowCount(len(PLAY_ACTS))
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         column.addWidget(self.table, 1)
         row = QHBoxLayout()
         self.change = button(tr("Change"), "changeGameKeyButton", clicked=self._wait)
         self.change.installEventFilter(self)
         row.addWidget(self.change)
-        row.addWidget(button(tr("All as they came"), "resetGameKeysButton", clicked=keys.reset))
+        row.addWidget(button(tr("Reset to defaults"), "resetGameKeysButton", clicked=keys.reset))
         row.addStretch(1)
         column.addLayout(row)
         self.told = label("", "muted", wrap=True)
@@ -228,7 +227,7 @@ class GameKeysPage(QWidget):
 
     def _pad_words(self) -> str:
         if self._gamepad.why_not:
-            return tr("No gamepad can be used: {why}", why=self._gamepad.why_not)
+            return tr("Gamepads cannot be used: {why}", why=self._gamepad.why_not)
         name = self._gamepad.name
         return tr("Gamepad: {name}", name=name) if name else tr("No gamepad is connected.")
 
@@ -244,7 +243,7 @@ class GameKeysPage(QWidget):
     def _wait(self) -> None:
         self._is_waiting = True
         self.change.setFocus()
-        self._tell(tr("Press the key or the gamepad button; Esc keeps what there is."))
+        self._tell(tr("Press the new key or gamepad button; Esc cancels."))
 
     def eventFilter(self, watched, event) -> bool:  # type: ignore[no-untyped-def]
         if self._is_waiting and event.type() == QEvent.Type.FocusOut:
@@ -285,7 +284,7 @@ class GameKeysPage(QWidget):
 
     def _refuse(self, what: str, holder: str) -> None:
         words = tr(ACT_OF_NAME[holder].words)
-        self._tell(tr("{what} is already: {words}", what=what, words=words), "warn")
+        self._tell(tr("{what} is already used for: {words}", what=what, words=words), "warn")
 
     def _tell(self, text: str, role: str = "muted") -> None:
         set_role(self.told, "role", role)

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from gui.features.play.controller import PlayController
 from gui.features.play.gamepad import Gamepad
 from gui.features.play.input import PlayInput
 from gui.features.play.keys import GameKeys
 from gui.features.play.saliency import SaliencyController
+from gui.features.play.side import SidePanel
 from gui.features.play.strip import PlayStrip
 from gui.kit import object_names as names
 from gui.kit.labels import count_text
 from gui.kit.screen import FrameSource, Palette, Screen, best_columns, tile
 from gui.kit.words import tr
+from gui.state.appearance import Appearance
 from gui.state.checkpoints import CheckpointList
 from gui.state.notices import Notices
 from gui.state.session import Mode, Navigation, Session
@@ -25,8 +27,6 @@ from trainer_core.lab.task_lists import split_tasks
 from trainer_core.wire.frames import FrameInfo
 
 FRAME_MS = 16
-TIGHT_HEIGHT = 480
-"""Height of the view in pixels below which the controls shrink, so that the game keeps scale 2."""
 
 
 class LiveView(QWidget):
@@ -44,30 +44,41 @@ class LiveView(QWidget):
         gamepad: Gamepad,
         notices: Notices,
         saliency: SaliencyController,
+        panel: SidePanel,
+        appearance: Appearance,
     ) -> None:
         super().__init__()
+        self._shows_console = False
+        self.panel, self._appearance = panel, appearance
         self._playing, self._session, self._navigation = playing, session, navigation
         self._checkpoints, self._gamepad = checkpoints, gamepad
         self.source = FrameSource()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self.screen_view = Screen(palette, names.LIVE_VIEW, tr("Game screen"))
-        self.input = PlayInput(self.screen_view, playing, session, keys, gamepad, notices)
+        self.input = PlayInput(self.screen_view, playing, keys, gamepad, notices)
         self.input.focused.connect(self.refresh)
         self.screen_view.pixel_clicked.connect(playing.click)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.screen_view)
         self._welcome: QWidget = self.screen_view
-        column.addWidget(self._stack, 1)
+        self._preview: QWidget = self.screen_view
+        self._console: QWidget = self.screen_view
         self.strip = strip
-        column.addWidget(strip)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(0)
+        grid.addWidget(self._stack, 0, 0)
+        grid.addWidget(panel, 0, 1)
+        grid.addWidget(strip, 1, 0, 1, 2)
+        grid.setRowStretch(0, 1)
+        grid.setColumnStretch(0, 1)
+        self.corner = self._corner()
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_frame)
         self.info = FrameInfo()
         saliency.found.connect(self.screen_view.show_overlay)
         playing.frames_changed.connect(self._on_frames)
+        playing.previewed.connect(self.screen_view.show_picture)
         playing.changed.connect(self.refresh)
         session.mode_changed.connect(lambda mode: self.refresh())
         navigation.welcome_changed.connect(lambda is_shown: self.refresh())
@@ -79,6 +90,48 @@ class LiveView(QWidget):
         self._welcome = page
         self._stack.addWidget(page)
         self.refresh()
+
+    def place_rest(self, preview: QWidget, console: QWidget) -> None:
+        """Take the pages for when no game plays: `preview` of the next run, and a `console` of the present one."""
+        self._preview, self._console = preview, console
+        for page in (preview, console):
+            self._stack.addWidget(page)
+        self.refresh()
+
+    def show_console(self, is_shown: bool) -> None:
+        """Show the console of the present run, or the preview again, while no game plays."""
+        self._shows_console = is_shown
+        self.refresh()
+
+    def _corner(self) -> QWidget:
+        """Return the choice of the picture's scale, for the right end of the tabs."""
+        made = QWidget()
+        row = QHBoxLayout(made)
+        row.setContentsMargins(8, 0, 16, 0)
+        self.scale = QComboBox()
+        self.scale.setObjectName("scaleBox")
+        self.scale.setAccessibleName(tr("How large the picture is"))
+        self.scale.setProperty("flat", True)
+        self.scale.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.scale.addItems([tr("Fit"), tr("Whole pixels")])
+        self.scale.activated.connect(self._on_scale)
+        row.addWidget(self.scale)
+        self._appearance.screen_changed.connect(self._write_scale)
+        return made
+
+    def _on_scale(self, index: int) -> None:
+        if (index == 1) is not self._appearance.is_whole:
+            self._appearance.toggle_whole()
+
+    def _write_scale(self) -> None:
+        """Show the chosen way to scale, and the scale that results."""
+        scale = self.screen_view.scale() / self.devicePixelRatioF() if self.screen_view.has_picture else 0.0
+        words = (tr("Fit, {scale:.1f}\u00d7", scale=scale), tr("{scale:g}\u00d7, whole pixels", scale=round(scale, 2)))
+        plain = (tr("Fit"), tr("Whole pixels"))
+        chosen = int(self._appearance.is_whole)
+        for at in (0, 1):
+            self.scale.setItemText(at, words[at] if scale and at == chosen else plain[at])
+        self.scale.setCurrentIndex(chosen)
 
     # -- pictures ---------------------------------------------------------------------------
 
@@ -100,7 +153,10 @@ class LiveView(QWidget):
             self.screen_view.settle()
             return
         info, pictures = found
+        is_first = not self.screen_view.has_picture
         self.screen_view.show_picture(self._arranged(pictures))
+        if is_first:
+            self._write_scale()
         if info.who == 1 or self._playing.state.rewinding:
             self.screen_view.show_overlay(None)  # the heat map belongs to an earlier picture
         self._playing.note_frame(info, pictures[0])
@@ -112,6 +168,9 @@ class LiveView(QWidget):
         ):
             self.info = info
             self.strip.write(info, self._session.mode)
+            if info.who == 1:
+                self.panel.forget()  # the policy chooses nothing now
+            self.panel.who.setVisible(info.who == 1)
 
     def _arranged(self, pictures: np.ndarray) -> np.ndarray:
         """Return the picture to show: that of one game, or the pictures of two policies side by side."""
@@ -122,7 +181,8 @@ class LiveView(QWidget):
 
     def resizeEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().resizeEvent(event)
-        self.strip.set_tight(self.height() < TIGHT_HEIGHT)
+        self.panel.fit(self.window().width())
+        QTimer.singleShot(0, self, self._write_scale)
 
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
@@ -137,11 +197,19 @@ class LiveView(QWidget):
     # -- texts ------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        playing = self._playing
-        welcome = self._navigation.welcome and not playing.busy
-        self._stack.setCurrentWidget(self._welcome if welcome else self.screen_view)
-        self.strip.setVisible(not welcome)
-        self.strip.refresh()
+        playing, mode = self._playing, self._session.mode
+        is_resting = mode is Mode.AGENT and not (playing.busy or playing.is_active or playing.error)
+        is_welcome = self._navigation.welcome and not playing.busy
+        rest = self._console if self._shows_console else self._preview
+        self._stack.setCurrentWidget(self._welcome if is_welcome else rest if is_resting else self.screen_view)
+        self.strip.setVisible(not is_welcome and not is_resting)
+        self.strip.refresh(mode)
+        self.panel.setVisible(playing.is_active and not is_welcome and not playing.is_human and not playing.is_versus)
+        self.panel.take_over.setVisible(mode is not Mode.HUMAN)
+        self.corner.setEnabled(not is_welcome)
+        if not playing.is_active:
+            self.panel.forget()
+        self._write_scale()
         self.strip.what.setText(self._what_plays())
         if playing.request is not None and playing.is_versus:
             pair = (playing.request.checkpoint, playing.request.rival)
@@ -173,11 +241,11 @@ class LiveView(QWidget):
             return f"{request.task}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
         tasks = len(split_tasks(card.task))
-        one_of = tr(" (one of its {count} tasks: choose at the left)", count=tasks)
+        one_of = tr(" (one of its {count} tasks: choose on the left)", count=tasks)
         return tr(
             "{task}, success {rate}, {algo} after {count_text} steps",
             task=request.task + (one_of if tasks > 1 else ""),
-            algo=card.algo,
+            algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
             rate=card.rate_words(request.policy_mode),
         )
@@ -190,8 +258,8 @@ class LiveView(QWidget):
         card = self._checkpoints.cards[row]
         return tr(  # the distinguishing part first: the end may be cut off
             "{count_text} steps, {algo}, {run}",
-            run=card.run_id[-4:],
-            algo=card.algo,
+            run=self._playing.name_of(card.run_id),
+            algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
         )
 
@@ -204,13 +272,13 @@ class LiveView(QWidget):
         if not playing.is_active:
             if self._session.mode is Mode.HUMAN:
                 return tr("Press Human again, or Play > Play the game, to start")
-            return tr("Pick a checkpoint and press Deploy")
+            return tr("Select a checkpoint and press Deploy")
         if playing.state.rewinding:
             return tr("Rewinding")
         if playing.state.hung:
             return tr("The game has crashed: {why}. R rewinds", why=playing.state.hung)
         if playing.paused:
-            return tr("Paused: Space goes on, . steps")
+            return tr("Paused: Space resumes, . advances one step")
         human = self._session.mode is Mode.HUMAN
         if human and not self.screen_view.hasFocus():
             return tr("Click to play")

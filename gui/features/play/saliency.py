@@ -34,7 +34,7 @@ class SaliencyController(QObject):
     def refusal(self) -> str:
         if refusal := self._playing.solo_refusal():
             return refusal
-        return tr("You play: a policy must be at the buttons") if self._playing.is_human else ""
+        return tr("You are playing: deploy a checkpoint first") if self._playing.is_human else ""
 
     def toggle(self) -> None:
         if self.is_on:

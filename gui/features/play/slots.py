@@ -78,7 +78,7 @@ class SlotsController(QObject):
     def undo_refusal(self) -> str:
         if refusal := self._playing.solo_refusal():
             return refusal
-        return "" if self.can_undo else tr("Nothing was loaded")
+        return "" if self.can_undo else tr("No load to undo")
 
     def save(self, slot: int = 0) -> None:
         """Save the game's state in `slot`; 0 means the current slot."""

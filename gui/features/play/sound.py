@@ -65,7 +65,7 @@ class SoundController(QObject):
         if self.is_muted:
             return tr("The sound is off")
         if self.reason:
-            return tr("Nothing is heard: {reason}", reason=self.reason)
+            return tr("No sound: {reason}", reason=self.reason)
         return tr("Volume {volume:.0%}", volume=self.volume)
 
     def _set_muted(self, muted: bool) -> None:

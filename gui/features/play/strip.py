@@ -1,32 +1,30 @@
-"""Controls under the live view: player, held buttons, action probabilities, pause and step, speed, tools."""
+"""Controls under the live view: player, held buttons, last buttons, pause and step, speed, tools."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QSlider, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSlider, QVBoxLayout, QWidget
 
 from gui.features.play.controller import SPEEDS, PlayController
+from gui.features.play.lane import ButtonLane
 from gui.features.play.slots import SlotButton, SlotsController
 from gui.features.play.sound import SoundButton, SoundController
 from gui.kit import object_names as names
-from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button, action_icon_button
 from gui.kit.indicators import JoypadLights
 from gui.kit.labels import ElidedLabel, label, set_role
-from gui.kit.painting import guarded
 from gui.kit.words import tr
 from gui.state.session import Mode
 from trainer_core.lab.recording import FRAMES_PER_SECOND
-from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, action_name
+from trainer_core.wire.buttons import action_name
 from trainer_core.wire.frames import FLAG_SUCCESS, FrameInfo
-from trainer_core.wire.records import PolicyEvent, VersusEvent, VersusSide
+from trainer_core.wire.records import VersusEvent, VersusSide
 
-BARS_HEIGHT, TIGHT_BARS_HEIGHT, NAMES_HEIGHT = 40, 28, 14
-"""Heights in pixels of the bars, and of the names below them."""
-VALUE_WIDTH = 104
-NAME_WIDTH, ONE_NAME_WIDTH = 22, 72
-"""Least column width in pixels for naming every action; and for naming the chosen action alone."""
+SPEED_DIFFERS = 0.1
+"""Least difference, as a share of the wanted speed, from which the actual one is written too."""
+ONE_ROW = 760
+"""Width in pixels from which all buttons stand in one row."""
 TRANSPORT = {
     "playPause": "playPauseButton",
     "playStep": "playStepButton",
@@ -34,75 +32,6 @@ TRANSPORT = {
     "endPlayer": "playStopButton",
 }
 """objectName of each icon button by the id of its command."""
-
-
-class PolicyBars(QWidget):
-    """Bar chart of action probabilities, one column per action; the chosen action in the accent colour."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.event_shown: PolicyEvent | None = None
-        self._height = BARS_HEIGHT
-        self.setObjectName(names.POLICY_BARS)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.show_thought(None)
-
-    def sizeHint(self) -> QSize:
-        return QSize(280, self._height)
-
-    def set_tight(self, is_tight: bool) -> None:
-        """Draw lower bars when the window is low."""
-        self._height = TIGHT_BARS_HEIGHT if is_tight else BARS_HEIGHT
-        self.updateGeometry()
-
-    def show_thought(self, event: PolicyEvent | None) -> None:
-        """Show the probabilities of a step; None when no policy plays or it reports none."""
-        self.event_shown = event
-        self.setAccessibleName(self.words())
-        self.setToolTip(self.words())
-        self.update()
-
-    def words(self) -> str:
-        event = self.event_shown
-        if event is None:
-            return tr("No policy thinks")
-        likely = ", ".join(f"{name} {share:.0%}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False))
-        return tr(
-            "Step {step}: {likely}; {value_words}", step=event.step, likely=likely, value_words=self.value_words()
-        )
-
-    def value_words(self) -> str:
-        value = self.event_shown.value if self.event_shown else None
-        return tr("no value") if value is None else tr("value {value:+.3f}", value=value)
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent) -> None:
-        told = self.event_shown
-        if told is None:
-            return
-        with QPainter(self) as painter:
-            colors = theme.current()
-            painter.setFont(theme.ui_font(8))
-            width = (self.width() - VALUE_WIDTH) / max(len(told.probabilities), len(ACTIONS))
-            named = width >= NAME_WIDTH
-            bar = self.height() - NAMES_HEIGHT
-            for index, (name, share) in enumerate(zip(ALL_ACTIONS, told.probabilities, strict=False)):
-                gap = min(2.0, width / 8)
-                box = QRectF(index * width + gap, 0, width - 2 * gap, bar)
-                painter.fillRect(box, QColor(colors.raised))
-                height = bar * min(1.0, max(0.0, share))
-                color = colors.accent if index == told.action else colors.curves[0]
-                painter.fillRect(box.adjusted(0, bar - height, 0, 0), QColor(color))
-                painter.setPen(QColor(colors.text if index == told.action else colors.muted))
-                if named or index == told.action:
-                    room = max(width, ONE_NAME_WIDTH)
-                    left = min(index * width, self.width() - VALUE_WIDTH - room)
-                    text = QRectF(index * width if named else left, bar, width if named else room, NAMES_HEIGHT)
-                    painter.drawText(text, Qt.AlignmentFlag.AlignCenter, name)
-            painter.setPen(QColor(colors.text))
-            right = QRectF(self.width() - VALUE_WIDTH, 0, VALUE_WIDTH, bar)
-            flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-            painter.drawText(right, flags, self.value_words())
 
 
 class VersusBoard(QWidget):
@@ -162,49 +91,50 @@ def speed_text(speed: float) -> str:
 
 
 class PlayStrip(QWidget):
-    """Two rows of controls, short enough to fit beside the docks in a window of 1024 pixels."""
+    """Controls under the game: the last buttons, and transport and tools in one row or, in a narrow window, in two."""
 
     def __init__(
         self, playing: PlayController, slots: SlotsController, sound: SoundController, actions: ActionRegistry
     ) -> None:
         super().__init__()
         self._playing = playing
-        self._column = column = QVBoxLayout(self)
-        self.is_tight = True
-        self.what = ElidedLabel("", "muted")
-        self.what.setObjectName("playsBadge")
-        self.what.setAccessibleName(tr("What plays"))
-        column.addWidget(self.what)
-        self.thoughts = PolicyBars()
-        playing.thought.connect(self.thoughts.show_thought)
-        column.addWidget(self.thoughts)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 6, 16, 8)
+        column.setSpacing(6)
         self.board = VersusBoard()
         playing.stood.connect(self.board.show_standing)
         column.addWidget(self.board)
-        column.addLayout(self._info_row())
-        column.addLayout(self._transport_row(actions))
-        column.addLayout(self._tools_row(slots, sound, actions))
-        self.set_tight(False)
+        column.addWidget(self._info_row())
+        self.lane = ButtonLane()
+        playing.played.connect(self.lane.add)
+        playing.started.connect(self.lane.clear)
+        column.addWidget(self.lane)
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._rows.setSpacing(6)
+        self._rows.addLayout(self._transport_row(actions), 1)
+        self._rows.addLayout(self._tools_row(slots, sound, actions))
+        column.addLayout(self._rows)
 
-    def set_tight(self, is_tight: bool) -> None:
-        """Make the controls lower in a low window, to leave space for the game."""
-        if is_tight != self.is_tight:
-            self.is_tight = is_tight
-            gap = 3 if is_tight else 8
-            self._column.setContentsMargins(12, 4 if is_tight else 8, 12, 4 if is_tight else 8)
-            self._column.setSpacing(gap)
-            self.thoughts.set_tight(is_tight)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside, below = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._rows.setDirection(beside if self.width() >= ONE_ROW else below)
 
-    def _info_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        self.who = label("")
+    def _info_row(self) -> QWidget:
+        self._info = QWidget()
+        row = QHBoxLayout(self._info)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        self.who = label("", "title")
         self.lights = JoypadLights()
-        self.values = ElidedLabel("", "muted")
+        self.what, self.values = ElidedLabel("", "muted"), ElidedLabel("", "muted")
+        self.what.setObjectName("playsBadge")
+        self.what.setAccessibleName(tr("Current player"))
         row.addWidget(self.who)
         row.addWidget(self.lights)
+        row.addWidget(self.what, 1)
         row.addWidget(self.values, 1)
-        return row
+        return self._info
 
     def _transport_row(self, actions: ActionRegistry) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -223,10 +153,10 @@ class PlayStrip(QWidget):
         row.addWidget(self.speed, 1)
         self.wanted_speed = label("")
         self.wanted_speed.setObjectName("wantedSpeed")
-        self.wanted_speed.setAccessibleName(tr("Speed that is asked for"))
+        self.wanted_speed.setAccessibleName(tr("Wanted speed"))
         self.real_speed = label("", "muted")
         self.real_speed.setObjectName("realSpeed")
-        self.real_speed.setAccessibleName(tr("Speed that is reached"))
+        self.real_speed.setAccessibleName(tr("Actual speed"))
         for shown in (self.wanted_speed, self.real_speed):
             shown.setMinimumWidth(44)
             shown.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -255,10 +185,8 @@ class PlayStrip(QWidget):
         """Show who plays, held buttons, goal distance, reward, action and speed for the picture on show."""
         human = info.who == 1
         self.who.setText(tr("HUMAN") if human else tr("AGENT"))
-        set_role(self.who, "role", "warn" if human and mode is Mode.HYBRID else "")
+        set_role(self.who, "role", "warn" if human and mode is not Mode.HUMAN else "")
         self.lights.set_mask(info.buttons)
-        if human and self.thoughts.event_shown is not None:
-            self.thoughts.show_thought(None)  # the policy chooses nothing now
         parts = []
         if self._playing.state.note:
             parts = [self._playing.state.note]
@@ -269,10 +197,17 @@ class PlayStrip(QWidget):
         if info.flags & FLAG_SUCCESS:
             parts.insert(0, tr("goal reached"))
         self.values.setText("   ".join(parts))
-        self.real_speed.setText(f"{info.speed:.2f}x" if info.speed else "")
+        self._write_speed(info.speed)
         self._write_clock()
 
-    def refresh(self) -> None:
+    def _write_speed(self, speed: float) -> None:
+        """Show the actual speed where it is not the wanted one: slower by a tenth or more, or as fast as it goes."""
+        wanted = self._playing.speed
+        differs = bool(speed) and (not wanted or abs(speed - wanted) >= SPEED_DIFFERS * wanted)
+        self.real_speed.setText(f"{speed:.2f}x" if speed else "")
+        self.real_speed.setVisible(differs)
+
+    def refresh(self, mode: Mode) -> None:
         """Show the current state of the player (playing, paused, recording) in all controls."""
         playing, active = self._playing, self._playing.is_active
         self.speed.setEnabled(active)
@@ -283,12 +218,10 @@ class PlayStrip(QWidget):
             for shown in (self.who, self.values, self.real_speed):
                 shown.setText("")
             self.lights.set_mask(0)
-            self.thoughts.show_thought(None)
         is_versus = playing.is_versus
         self.board.setVisible(active and is_versus)
-        self.thoughts.setVisible(active and not playing.is_human and not is_versus)
-        for shown in (self.who, self.lights, self.values):
-            shown.setVisible(not is_versus)
+        self._info.setVisible(active and not is_versus and (playing.is_human or mode is not Mode.AGENT))
+        self.lane.setVisible(active and not is_versus and not playing.is_human)
         self._write_clock()
 
     def _write_clock(self) -> None:

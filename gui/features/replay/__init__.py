@@ -21,6 +21,8 @@ from gui.kit.words import tr
 from gui.state.appearance import Appearance
 from gui.state.context import Context, Feature, TabSpec
 from gui.state.session import Navigation, Place
+from trainer_core.lab.checkpoint_manifest import is_checkpoint
+from trainer_core.lab.paths import run_at
 from trainer_core.lab.roms import rom_in
 
 
@@ -43,9 +45,10 @@ def feature(context: Context) -> Feature:
         recolored.connect(view.strip.update)
 
     def take(path: Path) -> bool:
-        found = rom_in(path) is None if path.is_dir() else path.suffix.lower() in CLIP_SUFFIXES
+        if run_at(path) or is_checkpoint(path) or (path.is_dir() and rom_in(path)):
+            return False
+        found = path.is_dir() or path.suffix.lower() in CLIP_SUFFIXES
         if found:
-            context.navigation.show(Place.REPLAY)
             replay.open(path)
         return found
 
@@ -82,17 +85,17 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
         "openReplayFolder",
         tr("Open a folder in the replay..."),
         partial(ask_folder, window, tr("Open in the replay"), replay.open),
-        tip=tr("A recording, a rollout, or the receipt of a failed run"),
+        tip=tr("A recording, a rollout, or the error record of a failed run"),
         refusal=refusal,
         follows=changed,
     )
     add(
         "playOn",
-        tr("Play on from this frame"),
+        tr("Play from this frame"),
         replay.play_on,
         "Ctrl+Shift+R",
-        short=tr("Play on"),
-        tip=tr("Take over where the recording was in the frame on show"),
+        short=tr("Play from here"),
+        tip=tr("Take over the game at the frame shown"),
         refusal=replay.replay_refusal,
         follows=changed,
     )
@@ -111,7 +114,7 @@ def define_demonstrations(
         tr("Use as a demonstration..."),
         ask,
         short=tr("Demonstrate..."),
-        tip=tr("Keep it with a task: training may begin along it"),
+        tip=tr("Save it with a task, so that training can start along it"),
         refusal=demos.refusal,
         follows=(replay.changed,),
     )
@@ -126,10 +129,10 @@ def define_pictures(
 ) -> None:
     registry.add(
         "savePicture",
-        tr("Save the picture"),
+        tr("Save picture"),
         pictures.save,
         "F10",
-        tip=tr("The game's picture as a PNG, and on the clipboard"),
+        tip=tr("Save the game's picture as a PNG and copy it to the clipboard"),
         refusal=pictures.refusal,
         follows=(playing.changed, playing.started, replay.changed, navigation.place_changed),
     )
@@ -154,7 +157,7 @@ def define_export(
             ExportSheet(window, len(replay.replay), place, has_mp4(), appearance.screen, replay.export_as).open()
 
     def refusal() -> str:
-        return tr("An export is under way") if replay.is_exporting else replay.export_refusal()
+        return tr("An export is running") if replay.is_exporting else replay.export_refusal()
 
     registry.add(
         "exportAs",

@@ -95,7 +95,7 @@ class ReplayController(QObject):
         left = [other for other in self.beside if other.folder != folder]
         if len(left) == len(self.beside):
             if len(left) >= MOST_BESIDE:
-                self._bridge.problem.emit(tr("Four recordings are on show"), tr("take one of them away first"))
+                self._bridge.problem.emit(tr("Four recordings are already open"), tr("close one of them first"))
                 return
             other = self._read(folder)
             left += [other] if other is not None else []
@@ -112,11 +112,15 @@ class ReplayController(QObject):
         self._notices.withdraw(FILE_OPENED)
         if (path / MANIFEST).is_file():
             self.load(path)
+            self._navigation.show(Place.REPLAY)
             return
         if self.opening:
-            self._bridge.problem.emit(tr("{name} is still being opened", name=self.opening), tr("wait for it"))
+            self._bridge.problem.emit(
+                tr("{name} is still being opened", name=self.opening), tr("wait until it is open")
+            )
             return
         self.opening = path.name
+        self._notices.tell(tr("Opening {name}", name=path.name), subject=FILE_OPENED)
         home = self._bridge.home.root
         folder = home / "recordings" / f"{path.stem[:60]}-{time.strftime('%Y%m%d-%H%M%S')}"
         argv = [
@@ -144,6 +148,8 @@ class ReplayController(QObject):
         self._log.add(f"{path} opened as {folder}")
         self.load(folder)
         self.reload()
+        self._navigation.show(Place.REPLAY)
+        self._notices.withdraw(FILE_OPENED)
         if said := str(result.get("note", "")):
             self._notices.tell(path.name, said, "warn", subject=FILE_OPENED)
 
@@ -152,7 +158,7 @@ class ReplayController(QObject):
         self.changed.emit()
         if "--rom" in reason:
             self._notices.tell(
-                tr("Which game is {name} of?", name=path.name),
+                tr("Choose the game of {name}", name=path.name),
                 reason,
                 "warn",
                 tr("Choose the ROM..."),
@@ -169,7 +175,7 @@ class ReplayController(QObject):
         self.load(folder)
         self.reload()
         self._notices.tell(
-            tr("Recorded"),
+            tr("Recording saved"),
             recording_name(folder),
             "good",
             tr("Open replay"),
@@ -178,7 +184,7 @@ class ReplayController(QObject):
 
     def note_seen(self) -> None:
         """Remove the notice on a new recording, as it is on show now."""
-        self._notices.withdraw(tr("Recorded"))
+        self._notices.withdraw(tr("Recording saved"))
 
     def play_on(self) -> None:
         """Let the user play on from the frame on show."""
@@ -187,13 +193,13 @@ class ReplayController(QObject):
 
     def replay_refusal(self) -> str:
         if self.replay is None:
-            return tr("Record something first")
-        return "" if self.replay.can_play_on else tr("These are pictures only: no game to play")
+            return tr("Open or make a recording first")
+        return "" if self.replay.can_play_on else tr("This recording has pictures only and cannot be played")
 
     # -- exporting --------------------------------------------------------------------------
 
     def export_refusal(self) -> str:
-        return "" if self.replay is not None or self.is_exporting else tr("Record something first")
+        return "" if self.replay is not None or self.is_exporting else tr("Open or make a recording first")
 
     def toggle_export(self, screen: str = "green") -> None:
         """Make a GIF of the recording in its folder, or cancel the one being made.
@@ -244,7 +250,7 @@ class ReplayController(QObject):
         kind = path.suffix[1:].upper() or tr("PNGs")
         self._log.add(f"{kind} written: {path}")
         self._notices.tell(
-            tr("{kind} written", kind=kind),
+            tr("{kind} saved", kind=kind),
             str(path),
             "good",
             tr("Open"),
@@ -265,4 +271,4 @@ class ReplayController(QObject):
                 partial.unlink(missing_ok=True)
         self.changed.emit()
         if reason != "cancelled":
-            self._bridge.problem.emit(tr("Nothing was exported"), reason)
+            self._bridge.problem.emit(tr("Export failed"), reason)

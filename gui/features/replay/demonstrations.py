@@ -52,7 +52,7 @@ class Demonstrations(QObject):
         self._bridge.spawn(
             run_job(argv),
             then=lambda found: self._notices.tell(
-                tr("Demonstration kept"),
+                tr("Demonstration saved"),
                 tr(
                     "{task} reaches its goal in {steps} steps; it has {count} of them now",
                     task=task,
@@ -86,7 +86,7 @@ class DemoSheet(QDialog):
         row = QHBoxLayout()
         row.addStretch(1)
         row.addWidget(button(tr("Cancel"), "demoCancel", clicked=self.reject))
-        self.agree = button(tr("Keep it"), "demoAgree", primary=True, clicked=self._agree)
+        self.agree = button(tr("Save"), "demoAgree", primary=True, clicked=self._agree)
         self.agree.setEnabled(bool(tasks))
         row.addWidget(self.agree)
         column = QVBoxLayout(self)
@@ -94,8 +94,8 @@ class DemoSheet(QDialog):
             column.addWidget(
                 label(
                     tr(
-                        "There is no task of your own for this game. Make one first: save a start state "
-                        "(F7) and capture a goal (F8) while you play."
+                        "This game has no task of your own yet. Create one first: save a start state (F7) and "
+                        "capture a goal (F8) while you play."
                     ),
                     wrap=True,
                 )

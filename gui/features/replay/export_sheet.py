@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.kit.dialogs import ask_new_file, begin_folder
 from gui.kit.labels import button, indented, label, spin_box
 from gui.kit.words import tr
 
@@ -56,12 +56,12 @@ class ExportSheet(QDialog):
         self.format = _combo("exportFormat", tr("Format"), FORMATS)
         if not has_mp4:
             self.format.removeItem(self.format.findData(".mp4"))
-        self.place = QLineEdit(str(place.with_suffix(".gif")))
+        self.place = QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif"))
         self.place.setObjectName("exportPlace")
-        self.place.setAccessibleName(tr("Place"))
+        self.place.setAccessibleName(tr("Folder"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
-        self.scale = spin_box("exportScale", tr("Screen pixels a pixel"), 1, 8, 3)
+        self.scale = spin_box("exportScale", tr("Screen pixels per Game Boy pixel"), 1, 8, 3)
         self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
         self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
         # Counted from 1, as in the replay and the piano roll.
@@ -84,7 +84,7 @@ class ExportSheet(QDialog):
         form = QFormLayout()
         for text, field in (
             (tr("Format"), self.format),
-            (tr("Place"), row),
+            (tr("Folder"), row),
             (tr("Scale"), self.scale),
             (tr("Colours"), self.palette_box),
             (tr("From frame"), self.first),
@@ -101,7 +101,7 @@ class ExportSheet(QDialog):
         column = QVBoxLayout(self)
         column.addLayout(form)
         if self.format.findData(".mp4") < 0:
-            told = tr("No MP4 here: it needs ffmpeg, or the package imageio-ffmpeg")
+            told = tr("MP4 needs ffmpeg or the package imageio-ffmpeg: install one of them")
             column.addWidget(label(told, "muted"))
         column.addLayout(below)
 
@@ -109,9 +109,10 @@ class ExportSheet(QDialog):
         self.place.setText(str(Path(self.place.text()).with_suffix(self.format.currentData())))
 
     def _choose(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, tr("Export to"), self.place.text())
-        if path:
-            self.place.setText(str(Path(path).with_suffix(self.format.currentData())))
+        def take(path: Path) -> None:
+            self.place.setText(str(path.with_suffix(self.format.currentData())))
+
+        ask_new_file(self, tr("Export to"), self.place.text(), take)
 
     def _agree(self) -> None:
         options = [

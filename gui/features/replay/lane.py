@@ -144,7 +144,7 @@ class ActionLane(QWidget):
             self._drawn.setDevicePixelRatio(ratio)
             self._drawn.fill(QColor(colors.base))
             with QPainter(self._drawn) as painter:
-                painter.setFont(theme.ui_font(8))
+                painter.setFont(theme.small_font())
                 scale = self.width() / self._frames
                 self._paint_steps(painter, replay, scale)
                 self._paint_buttons(painter, replay, scale)

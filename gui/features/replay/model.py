@@ -76,11 +76,11 @@ class Replay:
         step = self.steps[index]
         name = action_name(step.action)
         if not self.has_goal:
-            return tr("step {step}   action {name}", step=step.step, name=name)
-        value = "" if step.value is None else tr("   value {value:+.3f}", value=step.value)
+            return tr("step {step}   {name}", step=step.step, name=name)
+        value = "" if step.value is None else tr("   value {value:+.2f}", value=step.value)
         end = tr("   goal reached") if step.success else tr("   cut off") if step.trunc else ""
         return tr(
-            "step {step}   action {name}   reward {reward:+.3f}{terms}   dist {dist:.4f}{value}{end}",
+            "step {step}   {name}   reward {reward:+.3f}{terms}   distance {dist:.4f}{value}{end}",
             step=step.step,
             name=name,
             reward=step.reward,

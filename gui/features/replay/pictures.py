@@ -48,7 +48,7 @@ class PicturesController(QObject):
     def refusal(self) -> str:
         if self._shows_replay or self._playing.is_active:
             return ""
-        return tr("No game is on show")
+        return tr("No game is shown")
 
     @property
     def _shows_replay(self) -> bool:
@@ -78,7 +78,7 @@ class PicturesController(QObject):
         if not saved:
             with contextlib.suppress(OSError):
                 path.unlink()
-            where = tr("{folder} cannot be written; the clipboard has it", folder=folder)
+            where = tr("{folder} is read-only; the picture is on the clipboard", folder=folder)
             self._bridge.problem.emit(tr("The picture was not saved"), where)
             return
         self._notices.withdraw(tr("Picture saved"))  # screenshots often follow each other

@@ -52,7 +52,7 @@ class Beside(QWidget):
 
     def __init__(self, palette: Palette, number: int) -> None:
         super().__init__()
-        self.screen_view = Screen(palette, f"replayBeside{number}", tr("Replay beside"))
+        self.screen_view = Screen(palette, f"replayBeside{number}", tr("Second replay"))
         self.screen_view.setMinimumSize(80, 72)
         self.caption = ElidedLabel("", "muted")
         column = QVBoxLayout(self)
@@ -123,10 +123,15 @@ class ReplayView(QWidget):
         below = QVBoxLayout()
         below.setContentsMargins(12, 8, 12, 8)
         below.setSpacing(4)
-        below.addLayout(self._caption_row())
+        self._player = QWidget()  # hidden while there is nothing to play
+        player = QVBoxLayout(self._player)
+        player.setContentsMargins(0, 0, 0, 0)
+        player.setSpacing(4)
+        player.addLayout(self._caption_row())
         for widget in self._timeline(palette):
-            below.addWidget(widget)
-        below.addLayout(self._control_row(actions))
+            player.addWidget(widget)
+        player.addLayout(self._control_row(actions))
+        below.addWidget(self._player)
         below.addLayout(self._choice_row(actions))
         column.addLayout(below)
         self._timer = QTimer(self)
@@ -192,7 +197,7 @@ class ReplayView(QWidget):
             "back", tr("One frame back"), "replayBackButton", flat=False, clicked=lambda: self._move(-1)
         )
         self.next = icon_button(
-            "step", tr("One frame on"), "replayNextButton", flat=False, clicked=lambda: self._move(1)
+            "step", tr("One frame forward"), "replayNextButton", flat=False, clicked=lambda: self._move(1)
         )
         for made in (self.back, self.play, self.next):
             made.setProperty("transport", True)
@@ -209,7 +214,7 @@ class ReplayView(QWidget):
         self.progress.setRange(0, 100)
         self.progress.setTextVisible(False)
         self.progress.setFixedWidth(72)
-        self.progress.setAccessibleName(tr("Progress of the export or of what is opened"))
+        self.progress.setAccessibleName(tr("Progress of the export or of opening"))
         self.progress.hide()
         row.addWidget(self.progress)
         row.addWidget(action_button(actions["playOn"], "playOnButton"))
@@ -227,8 +232,8 @@ class ReplayView(QWidget):
         row.addWidget(self.choices, 1)
         self.others = QToolButton()
         self.others.setObjectName("besideButton")
-        self.others.setText(tr("Beside"))
-        self.others.setAccessibleName(tr("Show up to three more recordings in lockstep"))
+        self.others.setText(tr("Deploy beside"))
+        self.others.setAccessibleName(tr("Show up to three more recordings at the same time"))
         self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         menu = QMenu(self.others)
@@ -343,7 +348,7 @@ class ReplayView(QWidget):
         if info.frame < panel.fork:
             self.caption.setText(replay.describe(info.frame))
         else:
-            self.caption.setText(tr("changed: steps and rewards are told once it is saved"))
+            self.caption.setText(tr("changed: steps and rewards are known once it is saved"))
         self.position.setText(f"{info.frame + 1} / {panel.frames}")
 
     def _on_editor(self) -> None:
@@ -364,7 +369,9 @@ class ReplayView(QWidget):
 
     def _hint(self) -> None:
         replay, controller = self._controller.replay, self._controller
-        hint = tr("Press Record while a game plays, or open a GIF or a movie") if replay is None else ""
+        self._player.setHidden(replay is None and not self.panel.is_open)
+        none = tr("No recording is open: press Record while a game runs, or open a GIF or a movie")
+        hint = none if replay is None else ""
         if controller.opening:
             hint = tr("Opening {name}", name=controller.opening)
         elif self.panel.busy:
@@ -429,7 +436,7 @@ class ReplayView(QWidget):
     def _on_changed(self) -> None:
         controller = self._controller
         has = controller.replay is not None
-        nothing = "" if has else tr("Record something first")
+        nothing = "" if has else tr("Open or make a recording first")
         for widget in (self.play, self.back, self.next, self.slider, self.speed, self.others):
             widget.setEnabled(has)
             widget.setToolTip(nothing or widget.accessibleName())
@@ -440,7 +447,7 @@ class ReplayView(QWidget):
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
-        self.choices.setToolTip("" if self.choices.count() else tr("Record something first"))
+        self.choices.setToolTip("" if self.choices.count() else tr("Open or make a recording first"))
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
         for number, shown in enumerate(self.beside):
             shown.setVisible(number < len(controller.beside))

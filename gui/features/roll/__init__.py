@@ -27,18 +27,18 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
     add, changed = registry.add, (roll.changed,)
     add(
         "rollOpen",
-        tr("Edit the buttons"),
+        tr("Edit buttons"),
         roll.toggle,
         "Ctrl+Shift+B",
         short=tr("Edit"),
-        tip=tr("Change the buttons of any frame; the recording stays as it is"),
+        tip=tr("Change the buttons of any frame in a copy of the recording"),
         refusal=roll.refusal,
         is_on=lambda: roll.is_open,
         follows=changed,
     )
     add(
         "rollUndo",
-        tr("Undo the change of buttons"),
+        tr("Undo change of buttons"),
         roll.undo,
         "Ctrl+Alt+Z",
         short=tr("Undo"),
@@ -48,7 +48,7 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
     )
     add(
         "rollRedo",
-        tr("Redo the change of buttons"),
+        tr("Redo change of buttons"),
         roll.redo,
         "Ctrl+Alt+Y",
         short=tr("Redo"),
@@ -62,7 +62,7 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         roll.insert,
         short=tr("Insert"),
         symbol="plus",
-        tip=tr("A frame without a button before this one"),
+        tip=tr("Insert a frame without buttons before this one"),
         refusal=roll.open_refusal,
         follows=changed,
     )
@@ -77,11 +77,11 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
     )
     add(
         "rollSave",
-        tr("Save the branch"),
+        tr("Save as a branch"),
         roll.save,
         "Ctrl+Alt+S",
         short=tr("Save branch"),
-        tip=tr("Keep the changed copy as a recording of its own"),
+        tip=tr("Save the changed copy as a new recording"),
         refusal=roll.save_refusal,
         follows=changed,
     )
@@ -90,7 +90,7 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         tr("Play a branch from this frame"),
         roll.play_on,
         short=tr("Play from here"),
-        tip=tr("Take over here; the beginning and what you play become a branch"),
+        tip=tr("Take over here; the frames before it and your play become a branch"),
         refusal=roll.open_refusal,
         follows=changed,
     )

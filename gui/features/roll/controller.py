@@ -99,8 +99,8 @@ class RollController(QObject):
         """Return why the recording on show cannot be edited; empty when it can."""
         replay = self._replay.replay
         if replay is None:
-            return tr("Record something first")
-        return "" if replay.can_play_on else tr("These are pictures only: no game to press on")
+            return tr("Open or make a recording first")
+        return "" if replay.can_play_on else tr("This recording has pictures only and no buttons to edit")
 
     def toggle(self) -> None:
         """Open the recording on show in the editor, or close the editor."""
@@ -139,7 +139,7 @@ class RollController(QObject):
                 tr("The changed buttons were not saved"),
                 source.folder.name,
                 "warn",
-                tr("Bring them back"),
+                tr("Restore them"),
                 lambda: self._bridge.spawn(self._bring_back(source, masks), failed=self._fail),
             )
 
@@ -207,17 +207,17 @@ class RollController(QObject):
             self._apply(edit)
 
     def undo_refusal(self) -> str:
-        return "" if self._done else tr("Nothing was changed")
+        return "" if self._done else tr("Nothing to undo")
 
     def redo_refusal(self) -> str:
-        return "" if self._undone else tr("Nothing was taken back")
+        return "" if self._undone else tr("Nothing to redo")
 
     def open_refusal(self) -> str:
         return "" if self.is_open else tr("Open the buttons of a recording first")
 
     def save_refusal(self) -> str:
         if not self.is_changed:
-            return self.open_refusal() or tr("Nothing was changed")
+            return self.open_refusal() or tr("Nothing to undo")
         return self.busy
 
     def _edit(self, edit: Edit) -> None:
@@ -251,7 +251,7 @@ class RollController(QObject):
     def save(self) -> None:
         """Save the edited copy as a new recording (a branch), and show that."""
         if self._source is not None:
-            self._say(tr("Writing the branch"))
+            self._say(tr("Saving the branch"))
             folder = self._free(self._source.folder.name)
             self._bridge.spawn(self._save_and_stay(folder), failed=self._fail)
 
@@ -280,7 +280,7 @@ class RollController(QObject):
         if not self.is_changed:
             self._take_over(self.frame)
             return
-        self._say(tr("Writing the branch"))
+        self._say(tr("Saving the branch"))
         frame, folder = self.frame, self._free(self._source.folder.name)
 
         async def save_and_play() -> None:
@@ -307,7 +307,7 @@ class RollController(QObject):
     async def _ask(self, kind: type[commands.Command], **fields: object) -> records.AckEvent:
         ack = await self.player.request(kind, **fields)  # type: ignore[arg-type]
         if not ack.ok:
-            raise LabError(ack.detail or tr("the player refused"))
+            raise LabError(ack.detail or tr("the player could not do it"))
         return ack
 
     def _say(self, busy: str) -> None:
@@ -315,7 +315,7 @@ class RollController(QObject):
         self.changed.emit()
 
     def _fail(self, reason: str) -> None:
-        self._bridge.problem.emit(tr("The piano roll"), reason)
+        self._bridge.problem.emit(tr("The button editor"), reason)
         self._say("")
 
     def _on_event(self, event: records.Event) -> None:
@@ -325,8 +325,8 @@ class RollController(QObject):
             self.known = event.known
             if event.differs >= 0:
                 self._notices.tell(
-                    tr("This recording does not play back"),
-                    tr("frame {frame} shows another picture than was recorded", frame=event.differs + 1),
+                    tr("This recording does not play back exactly"),
+                    tr("frame {frame} differs from the recorded picture", frame=event.differs + 1),
                     "warn",
                 )
             self.changed.emit()

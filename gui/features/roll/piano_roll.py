@@ -79,8 +79,8 @@ class PianoRoll(QAbstractScrollArea):
         self.setAccessibleName(tr("Buttons of each frame"))
         self.setToolTip(
             tr(
-                "Click or drag to press and let go. Keys: U D L R A B, S for START, E for SELECT, "
-                "Insert and Delete for frames; Shift selects, Ctrl+C and Ctrl+V copy buttons"
+                "Click or drag to press or release. Keys: U D L R A B, S for START, E for SELECT, Insert and Delete"
+                " for frames; Shift selects, Ctrl+C and Ctrl+V copy and paste buttons"
             )
         )
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -145,7 +145,7 @@ class PianoRoll(QAbstractScrollArea):
         colors = theme.current()
         with QPainter(self.viewport()) as painter:
             painter.fillRect(self.viewport().rect(), QColor(colors.base))
-            painter.setFont(theme.ui_font(8))
+            painter.setFont(theme.small_font())
             first = self.verticalScrollBar().value()
             for row in range(self._rows() + 1):
                 if first + row < len(self._masks):
@@ -172,7 +172,7 @@ class PianoRoll(QAbstractScrollArea):
         for column, name in enumerate(COLUMNS):
             if mask & bit_of(name):
                 box = self._cell(column, top, ROW).adjusted(2, 2, -2, -2)
-                painter.fillRect(box, QColor(colors.accent))
+                painter.fillRect(box, QColor(colors.accent_fill))
                 painter.setPen(QColor(colors.on_accent))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, TITLES[column])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.features.play.controller import PlayController
 from gui.features.runners.controller import RunnersController
 from gui.features.runners.dock import AgentDock
+from gui.features.runners.strip import ModeCorner, Strip
 from gui.features.train.controller import TrainingController
 from gui.kit.actions import ActionRegistry
 from gui.kit.words import tr
@@ -19,7 +20,18 @@ def feature(context: Context) -> Feature:
         draft = context[TrainingController].draft
         return AgentDock(context.session, runners, draft, context[PlayController], context.actions)
 
-    return Feature(docks=[DockSpec(make_dock, "F1")])
+    def make_strip() -> Strip:
+        context.add(ModeCorner(context.session, context.situations, context.actions))
+        return Strip(
+            context.session,
+            context.situations,
+            context[TrainingController].draft,
+            context.checkpoints,
+            context.telemetry,
+            context.actions,
+        )
+
+    return Feature(docks=[DockSpec(make_dock, "F1")], bars=[make_strip])
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
@@ -29,7 +41,7 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         tr("Install the chosen trainer"),
         runners.install,
         short=tr("Install"),
-        tip=tr("Fetch it from the package index into an environment of its own"),
+        tip=tr("Download it into its own Python environment"),
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
         follows=follows,
@@ -39,7 +51,7 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         tr("Remove the chosen trainer"),
         runners.remove,
         short=tr("Remove"),
-        tip=tr("Delete its environment; runs and checkpoints stay"),
+        tip=tr("Delete its Python environment; runs and checkpoints stay"),
         refusal=runners.remove_refusal,
         follows=follows,
     )
@@ -48,7 +60,7 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         tr("Cancel the installation"),
         runners.cancel,
         short=tr("Cancel"),
-        tip=tr("What it wrote so far is removed"),
+        tip=tr("Files downloaded so far are deleted"),
         refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
         is_there=lambda: runners.installing is not None,
         follows=follows,

@@ -36,6 +36,12 @@ class RunnersController(QObject):
         """The selected trainer's missing installation; None when the trainer is ready."""
         return self._session.runner.installation(self._bridge.home)
 
+    @property
+    def has_choice(self) -> bool:
+        """True if more than one trainer is installed, or one of the plug-ins cannot be used, which the list tells."""
+        ready = sum(runner.installation(self._bridge.home) is None for runner in self._session.runners)
+        return ready > 1 or bool(self._session.broken_runners)
+
     def refusal(self) -> str:
         """Return why the selected trainer cannot be installed now; empty when it can."""
         if self.installing is not None:
@@ -63,8 +69,8 @@ class RunnersController(QObject):
         if self.installing is not None:
             return tr("{trainer} is being installed", trainer=self.installing.title)
         if any(run.runner == runner.id and not run.state.is_end for run in live):
-            return tr("{trainer} has a run under way", trainer=runner.title)
-        return "" if runner.removal(self._bridge.home) else tr("Nothing of it is installed here")
+            return tr("{trainer} has a running run; stop it first", trainer=runner.title)
+        return "" if runner.removal(self._bridge.home) else tr("This trainer is not installed")
 
     def remove(self) -> None:
         """Delete the selected trainer's Python environment; its runs and checkpoints stay."""

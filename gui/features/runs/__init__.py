@@ -27,7 +27,7 @@ from gui.state.telemetry import TelemetryModel
 def feature(context: Context) -> Feature:
     notes = context.add(RunNotes(context.home))
     columns = context.add(RunColumns(context.settings, RunConfigs(context.home)))
-    model = context.add(RunList(notes.line, columns))
+    model = context.add(RunList(notes.line, columns, context.session.task_title))
     notes.changed.connect(model.renew)
     context.telemetry.name_run = model.label
     runs = context.add(
@@ -43,6 +43,7 @@ def feature(context: Context) -> Feature:
             columns,
         )
     )
+    context.actions.finders.append(runs.found)
     define_runs(context.actions, runs, context[TrainingController], context.telemetry, context.window)
 
     def make_dock() -> RunsDock:
@@ -52,6 +53,7 @@ def feature(context: Context) -> Feature:
         docks=[DockSpec(make_dock, "F4")],
         finish=lambda: define_list(context.actions, runs, context[RunsDock], context.navigation),
         open_home=lambda: runs.open_home(context.view.pinned()),
+        take_path=runs.take_path,
     )
 
 
@@ -74,9 +76,9 @@ def define_runs(
     focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add(
         "pinRun",
-        tr("Pin the run's curves"),
+        tr("Pin curves"),
         runs.toggle_pin,
-        tip=tr("Show them beside those of other runs"),
+        tip=tr("Show the run's curves beside those of other runs"),
         refusal=runs.refusal,
         is_on=lambda: telemetry.focus in telemetry.pinned,
         follows=(*focus, telemetry.pins_changed),
@@ -84,18 +86,18 @@ def define_runs(
     add("describeRun", tr("Name, tags and notes..."), ask_note, "Ctrl+T", refusal=runs.refusal, follows=focus)
     add(
         "runColor",
-        tr("Colour of its curves..."),
+        tr("Colour of the curves..."),
         lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
-        tip=tr("Whenever they are on show"),
+        tip=tr("Choose the colour of the run's curves"),
         refusal=runs.refusal,
         follows=focus,
     )
     add(
         "compareRuns",
-        tr("Compare the configurations"),
+        tr("Compare configurations"),
         compare,
         "Ctrl+Shift+C",
-        tip=tr("What the runs with an open eye were told differently"),
+        tip=tr("Show the settings in which the shown runs differ"),
         refusal=runs.compare_refusal,
         follows=(*focus, telemetry.pins_changed),
     )
@@ -103,15 +105,15 @@ def define_runs(
         "showSweep",
         tr("Show the curves of the sweep"),
         runs.show_sweep,
-        tip=tr("Every trial of the sweep that the run belongs to"),
+        tip=tr("All trials of the run's sweep"),
         refusal=runs.sweep_refusal,
         follows=focus,
     )
     add(
         "toggleSweep",
-        tr("Every trial of the sweep as a row"),
+        tr("Show each trial of the sweep as a row"),
         runs.toggle_sweep,
-        tip=tr("A double-click on the sweep's row does this too"),
+        tip=tr("Double-click the sweep's row to do the same"),
         refusal=runs.sweep_refusal,
         is_on=runs.is_sweep_open,
         follows=focus,
@@ -120,7 +122,7 @@ def define_runs(
         "hideOthers",
         tr("Hide the curves of other runs"),
         runs.hide_others,
-        refusal=lambda: "" if telemetry.pinned else tr("No other run is on show"),
+        refusal=lambda: "" if telemetry.pinned else tr("No other run is shown"),
         follows=(telemetry.pins_changed,),
     )
     add(
@@ -139,7 +141,7 @@ def define_runs(
             name,
             text,
             partial(runs.move_in_queue, by),
-            tip=tr("Change places with the run before or behind it"),
+            tip=tr("Swap places with the run before or after it"),
             refusal=partial(runs.move_refusal, by),
             is_there=runs.waits,
             follows=(*focus, runs.queue_changed),
@@ -156,7 +158,7 @@ def define_runs(
         tr("Show the run's log"),
         runs.show_log,
         short=tr("Error"),
-        tip=tr("Its last words"),
+        tip=tr("The last lines of its log"),
         refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(),
         follows=focus,
@@ -166,7 +168,7 @@ def define_runs(
         tr("Open the run's log file"),
         runs.open_log,
         short=tr("File"),
-        tip=tr("All that its trainer said, in your editor"),
+        tip=tr("Open the whole log of the trainer in your editor"),
         refusal=runs.log_refusal,
         follows=focus,
     )
@@ -191,6 +193,6 @@ def define_list(registry: ActionRegistry, runs: RunsController, dock: RunsDock, 
         "showListed",
         tr("Show the curves of every run in the list"),
         lambda: runs.show_all(dock.proxy.run_ids()),
-        tip=tr("Those that the filter leaves, from the top, 250 at most"),
+        tip=tr("Show those that match the filter, from the top, 250 at most"),
     )
     registry.add("filterRuns", tr("Filter runs"), focus_filter, "Ctrl+F")

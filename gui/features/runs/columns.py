@@ -88,7 +88,7 @@ class _Columns(msgspec.Struct):
     """Saved choice of columns."""
 
     fields: list[str] = []
-    hidden: list[str] = []
+    hidden: list[str] = msgspec.field(default_factory=lambda: ["Device"])
     widths: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MOST_PIXELS)]] = {}
     sort: tuple[str, bool] | None = None
 

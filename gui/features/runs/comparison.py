@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
 from gui.kit import theme
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
+from gui.kit.style_sheet import ROW
+from gui.kit.tables import Head
 from gui.kit.words import tr
 from gui.state.run_words import without_middle
 
@@ -52,26 +54,26 @@ class Comparison(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("comparison")
-        self.setWindowTitle(tr("Compare the configurations"))
+        self.setWindowTitle(tr("Compare configurations"))
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
-        same = tr("{count} runs were configured alike.", count=len(runs))
-        told = tr("{count} fields differ between {count2} runs.", count=len(rows), count2=len(runs)) if rows else same
+        same = tr("{count} runs have the same settings.", count=len(runs))
+        told = tr("{count2} runs differ in {count} settings.", count=len(rows), count2=len(runs)) if rows else same
         column.addWidget(label(told, "muted"))
-        self.table = _side_by_side(tr("Fields that differ"), runs, rows)
-        self.outcomes = _side_by_side(tr("What came of it"), runs, outcomes)
+        self.table = _side_by_side(tr("Settings that differ"), runs, rows)
+        self.outcomes = _side_by_side(tr("Outcome"), runs, outcomes)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Ways to compare"))
+        self.tabs.tabBar().setAccessibleName(tr("View of the comparison"))
         if rows:
-            self.tabs.addTab(self.table, tr("Fields"))
+            self.tabs.addTab(self.table, tr("Settings"))
         self.tabs.addTab(self.outcomes, tr("Outcome"))
         if rows:
             self.tabs.addTab(ParallelView(*parallel), tr("Parallel"))
         column.addWidget(self.tabs, 1)
         column.addWidget(button(tr("Close"), clicked=self.accept), 0, Qt.AlignmentFlag.AlignRight)
-        self.resize(min(900, 420 + 110 * len(runs)), min(560, 380 + 12 * len(rows)))
+        self.resize(min(900, 300 + 110 * len(runs)), min(560, 200 + ROW * max(5, len(rows))))
 
 
 def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]) -> QTableWidget:
@@ -82,6 +84,10 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
     table.setVerticalHeaderLabels([name for name, _ in rows])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setTabKeyNavigation(False)
+    table.setHorizontalHeader(Head(table))
+    table.horizontalHeader().setStretchLastSection(True)
+    table.verticalHeader().setDefaultSectionSize(ROW)
+    table.setAlternatingRowColors(True)
     for row, (_, values) in enumerate(rows):
         for place, value in enumerate(values):
             item = QTableWidgetItem(value)
@@ -105,7 +111,7 @@ class ParallelView(QWidget):
         self.hovered = -1
         """Index of the run whose line is under the pointer, -1 for none."""
         self.setObjectName("parallelView")
-        self.setAccessibleName(tr("{count} runs over {value} parameters", count=len(names), value=len(axes) - 1))
+        self.setAccessibleName(tr("{count} runs with {value} varied settings", count=len(names), value=len(axes) - 1))
         self.setMouseTracking(True)
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -152,12 +158,12 @@ class ParallelView(QWidget):
     def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
         painter.setPen(QPen(QColor(colors.border), 1))
         painter.drawLine(QPointF(x, self._down(1.0)), QPointF(x, self._down(0.0)))
-        painter.setFont(theme.ui_font(8.5))
+        painter.setFont(theme.small_font())
         painter.setPen(QColor(colors.text))
         room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
         words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
         painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
-        painter.setFont(theme.ui_font(7.5))
+        painter.setFont(theme.small_font())
         painter.setPen(QColor(colors.muted))
         for place, text in axis.ticks:
             short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)

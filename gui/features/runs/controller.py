@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAction
 
 from gui.features.runs.columns import RunColumns, differing
 from gui.features.runs.comparison import Axis, axis_of, success_axis
@@ -17,12 +18,14 @@ from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
-from gui.state.notices import END_OF_RUN, Notices
+from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
 from gui.state.run_history import RunTelemetry, reading
 from gui.state.run_notes import Note, RunNotes
+from gui.state.run_words import reason_words
 from gui.state.seed_groups import flat
 from gui.state.session import Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
+from trainer_core.lab.paths import run_at
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
@@ -31,7 +34,9 @@ from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Least milliseconds between two updates of an active run's row in the table."""
-NO_CHECKPOINT = "it has no checkpoint to go on from"
+NO_CHECKPOINT = "no checkpoint to resume from"
+MOST_FOUND = 8
+"""Most runs that the palette finds."""
 MOST_OTHER = 60
 """Most rows for other trainers' metrics in the table of results."""
 MOST_COMPARED = 8
@@ -62,6 +67,8 @@ class RunsController(QObject):
         self._configs_asked: set[str] = set()
         self.selected: list[str] = []
         """Ids of the selected rows' runs; the last one is the run in focus."""
+        self._offered: list[QAction] = []
+        """Actions of the last call of `found`, which the palette shows."""
         self._queued: set[str] = set()
         self._moving: set[str] = set()
         """Ids of the runs that have not ended."""
@@ -80,7 +87,7 @@ class RunsController(QObject):
         if problem := service.registry.problem:
             self._notices.tell(
                 tr("The list of runs cannot be read"),
-                tr("{problem}: it is made of their folders", problem=shortened(problem)),
+                tr("{problem}. The list is rebuilt from the folders of the runs", problem=shortened(problem)),
                 "warn",
             )
         self._model.put_all(list(service.runs.values()))
@@ -95,15 +102,33 @@ class RunsController(QObject):
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
             goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
-            why = run.reason if run.last_checkpoint else f"{run.reason}; {tr(NO_CHECKPOINT)}"
+            why = reason_words(run.reason) + ("" if run.last_checkpoint else f"; {tr(NO_CHECKPOINT)}")
             self._notices.tell(
-                tr("Run {run_id} was lost", run_id=run.name or run.run_id),
+                tr("{run} was lost", run=run.name),
                 why,
                 "warn",
                 tr("Resume") if goes_on else "",
                 partial(self._training.resume, run.run_id) if goes_on else None,
                 subject=f"lost {run.run_id}",
             )
+
+    def take_path(self, path: Path) -> bool:
+        """Put the run whose folder or log this is in focus, or tell how one of another home gets here; return whether
+        it is a run."""
+        paths = run_at(path)
+        if paths is None:
+            return False
+        if paths.run_id in self._bridge.service.runs and paths.root == self._bridge.home.run(paths.run_id).root:
+            self.show(paths.run_id)
+            self._navigation.show(Place.CURVES)
+        else:
+            self._notices.tell(
+                tr("{name} is a run of another data folder", name=paths.run_id),
+                tr("Archive it there and drop the archive here"),
+                "warn",
+                subject=FILE_OPENED,
+            )
+        return True
 
     def take_in(self, run: RunRecord) -> None:
         """Add a run that was not started by this app, such as an imported one, and put it in focus."""
@@ -169,7 +194,7 @@ class RunsController(QObject):
                 self._bridge.service.rename(run.run_id, name)
             self._notes.put(self._telemetry.focus, note)
         except (LabError, OSError) as error:
-            self._bridge.problem.emit(tr("The run was not described"), cause_of(error))
+            self._bridge.problem.emit(tr("Name, tags and notes were not saved"), cause_of(error))
 
     def note(self) -> Note:
         """Return the user's note (tags, text) on the run in focus."""
@@ -199,8 +224,11 @@ class RunsController(QObject):
         records = [service.get(run.run_id) for run in runs]
         rows = [
             (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
-            (tr("Best, leaving loops"), [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records]),
+            (tr("Best success"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (
+                tr("Best success, loops left by chance"),
+                [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
+            ),
         ]
         for row in METRICS:
             columns = [run.table.column(row.name) for run in runs]
@@ -231,6 +259,16 @@ class RunsController(QObject):
         runs = sorted(self._bridge.service.runs.values(), key=lambda run: run.created_at)
         return [run.run_id for run in runs if name and sweep_of(run) == name]
 
+    def found(self, text: str) -> list[QAction]:
+        """Return actions that put a run in focus, for the runs whose name or id contains `text`, the newest first."""
+        runs = sorted(self._bridge.service.runs.values(), key=lambda run: -run.created_at)
+        wanted = text.strip().lower()
+        hits = [run for run in runs if wanted in run.title.lower()][:MOST_FOUND] if wanted else []
+        self._offered = [QAction(run.title) for run in hits]
+        for action, run in zip(self._offered, hits, strict=True):
+            action.triggered.connect(partial(self.show, run.run_id))
+        return self._offered
+
     def in_focus(self) -> list[RunRecord]:
         """Return the run in focus and the others selected; a folded sweep stands for all of its trials."""
         known, focus = self._bridge.service.runs, self._telemetry.focus
@@ -252,7 +290,7 @@ class RunsController(QObject):
         return run is not None and bool(sweep_of(run)) and not self._model.sweeps.is_folded_sweep(run)
 
     def sweep_refusal(self) -> str:
-        return self.refusal() or ("" if sweep_of(self.current) else tr("It is no trial of a sweep"))
+        return self.refusal() or ("" if sweep_of(self.current) else tr("The run is not part of a sweep"))
 
     def compared(self) -> list[RunTelemetry]:
         """Return the runs on show, at most MOST_COMPARED, for the tables of a comparison."""
@@ -268,8 +306,8 @@ class RunsController(QObject):
         """Copy the configuration of the run in focus into the training form."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is not None and run.meta is not None:
-            self._session.turn_to_training()
             self._training.turn_to_runner(run.meta.runner)
+            self._session.turn_to_training()
             self._training.draft.set_values(run.meta.config)
 
     def move_in_queue(self, by: int) -> None:
@@ -327,7 +365,7 @@ class RunsController(QObject):
         """Return why the run in focus has no log file to open; empty when it has one."""
         if refusal := self.refusal():
             return refusal
-        return "" if self._log_file().is_file() else tr("Its trainer wrote no log of its own")
+        return "" if self._log_file().is_file() else tr("The trainer of this run wrote no log file")
 
     def show_log(self) -> None:
         """Show the log dock, where the last lines of a failed run are."""
@@ -344,18 +382,18 @@ class RunsController(QObject):
         if run is None:
             return self.refusal()
         if run.run_id in self._training.resuming:
-            return tr("It is being resumed")
+            return tr("The run is already being resumed")
         if not run.state.is_end:
-            return tr("It has not ended")
+            return tr("The run has not ended")
         if refusal := self._starts_anew(run):
             return refusal
-        return "" if run.last_checkpoint else tr("It has no checkpoint to go on from")
+        return "" if run.last_checkpoint else tr("The run has no checkpoint to resume from")
 
     def _starts_anew(self, run: RunRecord) -> str:
         """Return why the run's trainer cannot resume a run; empty when it can or it is unknown."""
         for runner in self._bridge.service.runners:
             if runner.id == run.runner and not runner.capabilities.exact_resume:
-                return tr("{title} cannot go on with a run: start a new one", title=runner.title)
+                return tr("{title} cannot resume a run: start a new one", title=runner.title)
         return ""
 
     def error_refusal(self) -> str:
@@ -367,9 +405,9 @@ class RunsController(QObject):
     def reuse_refusal(self) -> str:
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or run.meta is None:
-            return self.refusal() or tr("Its log does not say how it was configured")
+            return self.refusal() or tr("Its log has no configuration")
         if run.meta.runner not in {runner.id for runner in self._bridge.service.runners}:
-            return tr("None of the trainers here made it")
+            return tr("No installed trainer can handle this run")
         return ""
 
     def waits(self) -> bool:
@@ -380,16 +418,16 @@ class RunsController(QObject):
         """Return why the run in focus cannot move up (-1) or down (1) in the queue; empty when it can."""
         place = self._model.places.get(self._telemetry.focus, 0)
         if not place:
-            return self.refusal() or tr("It does not wait")
+            return self.refusal() or tr("The run is not queued")
         if 1 <= place + by <= len(self._model.places):
             return ""
-        return tr("It is the first that waits") if by < 0 else tr("It is the last that waits")
+        return tr("The run is already first in the queue") if by < 0 else tr("The run is already last in the queue")
 
     def curves_refusal(self) -> str:
         """Return why the curves of the run in focus cannot be exported; empty when they can."""
         run = self._telemetry.runs.get(self._telemetry.focus)
         if run is None or not len(run.table):
-            return self.refusal() or tr("It has no curves yet")
+            return self.refusal() or tr("The run has no curves yet")
         return ""
 
     # -- following --------------------------------------------------------------------------
@@ -437,11 +475,15 @@ class RunsController(QObject):
         is_there = self._bridge.home.run(run.run_id).root.is_dir()
         self._telemetry.tell_wait(
             run.run_id,
-            tr("It ended before its first update")
+            (
+                tr("No update before it was stopped")
+                if run.state is RunState.STOPPED
+                else tr("No update before it ended")
+            )
             if is_there
-            else tr("It is archived: restore it to see its curves")
+            else tr("The run is archived: restore it to see its curves")
             if is_archived(run)
-            else tr("Its folder is gone, and its curves with it"),
+            else tr("The run's folder was deleted, and its curves with it"),
         )
 
     def _tell_waits(self) -> None:
@@ -463,16 +505,16 @@ class RunsController(QObject):
         known = [self._bridge.service.runs[run_id] for run_id in self._moving]
         before = next((one for one in known if one.device == run.device and one.state is not RunState.QUEUED), None)
         if before is not None:
-            return tr("Waits for run {label}", label=self._telemetry.label(before.run_id))
-        return tr("Waits in the queue")
+            return tr("Waiting for {label}", label=self._telemetry.label(before.run_id))
+        return tr("Waiting in the queue")
 
     def _on_queued(self, run_id: str) -> None:
         run = self._bridge.service.runs[run_id]
         self._notices.tell(
-            tr("Run {run_id} is queued", run_id=self._telemetry.label(run_id)),
+            tr("{run} is queued", run=run.name),
             self.waiting_for(run),
             "info",
-            tr("Show it"),
+            tr("Show"),
             partial(self.show, run_id),
             subject=f"queued {run_id}",
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QStackedWidget, QWidget
 
 from gui.features.runs.columns import RunColumns
 from gui.features.runs.controller import RunsController
@@ -15,18 +15,21 @@ from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
-from gui.kit.containers import Dock
-from gui.kit.labels import button, label
+from gui.kit.containers import Dock, empty_page
+from gui.kit.labels import KeyButton, button, clear_by_escape, label, search_field
 from gui.kit.words import tr
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunRecord
 
-_WIDTHS = {SHOWN: 28, "State": 98, "Run": 104, "Algo": 44, "Device": 56, "Steps": 62, "Best": 48, "Started": 94}
-_FIRST_TO_GO = ("Device", "Algo", "Started", "Steps", "Best")
+_WIDTHS = {
+    SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 88, "Best success": 100, "Time": 64, "Started": 104,
+    "Device": 60,
+}  # fmt: skip
+_FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", "Best success")
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
-LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 96, 64, 22
+LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 128, 64, 22
 """Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
-ALWAYS = (SHOWN, "State", "Run", "Task")
+ALWAYS = (SHOWN, "Name", "State", "Task")
 LOOKED_AT = 200
 """Number of runs, from the top of the table, among which differing configuration fields are searched."""
 MENU = (
@@ -55,30 +58,22 @@ class RunsDock(Dock):
         self.table.setObjectName(names.RUN_TABLE)
         self.table.setAccessibleName(tr("Runs"))
         self.table.setModel(self.proxy)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setShowGrid(False)
-        self.table.setWordWrap(False)
-        self.table.setTabKeyNavigation(False)
         self.table.setSortingEnabled(True)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(24)
-        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self))
-        self.table.setItemDelegateForColumn(COLUMNS.index("Run"), NameDelegate(self))
+        self.table.setItemDelegateForColumn(COLUMNS.index("State"), StateDelegate(self.table))
+        self.table.setItemDelegateForColumn(COLUMNS.index("Name"), NameDelegate(telemetry, self.table))
         self.table.setItemDelegateForColumn(COLUMNS.index(SHOWN), EyeDelegate(telemetry, self.table))
         self.table.eye_clicked.connect(runs.toggle_shown)
         self.table.dropped.connect(runs.take_place_of)
+        self.table.pointed.connect(telemetry.set_highlight)
+        telemetry.highlighted.connect(lambda run_id: self.table.light.move_to(self.proxy.row_of(run_id)))
         self.table.doubleClicked.connect(self._on_double_click)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(self._menu)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
-        self.filter = QLineEdit()
-        self.filter.setObjectName("runFilter")
-        self.filter.setAccessibleName(tr("Filter runs"))
-        self.filter.setPlaceholderText(tr("Filter: state, task, run"))
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setFixedWidth(168)
+        self.filter = search_field("runFilter", tr("Filter runs"), tr("Filter by name, task or state"))
+        self.filter.setFixedWidth(232)
         self.filter.setToolTip(
             tr(
                 "Words, -without, wild*cards, regular|expressions, and comparisons: best>0.9, "
@@ -91,9 +86,7 @@ class RunsDock(Dock):
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
         self._stack.addWidget(self._no_match_page())
-        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self.filter)
-        escape.setContext(Qt.ShortcutContext.WidgetShortcut)
-        escape.activated.connect(self.filter.clear)
+        clear_by_escape(self.filter, self)
         self.setWidget(self._stack)
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
@@ -112,9 +105,8 @@ class RunsDock(Dock):
         All choices are saved.
         """
         header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setMinimumSectionSize(28)
-        header.setToolTip(tr("A right click chooses columns"))
+        header.setToolTip(tr("Right-click to choose columns"))
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(lambda place: self.column_menu().exec(header.mapToGlobal(place)))
         name, is_falling = self._columns.sort
@@ -185,18 +177,18 @@ class RunsDock(Dock):
             no_room = is_wanted and self.table.isColumnHidden(place)
             toggle, is_on = self._columns.toggle_hidden, is_wanted and not no_room
             action = self._offer(menu, name, tr(name), is_on, toggle)
-            action.setToolTip(tr("The table is too narrow for it") if no_room else "")
+            action.setToolTip(tr("The table is too narrow for this column") if no_room else "")
             action.setEnabled(not no_room)
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
         first = list(dict.fromkeys([*fields, *configs.differing(self.proxy.run_ids()[:LOOKED_AT])]))
-        own = {name.lower() for name in COLUMNS}
+        own = {"algo", *(name.lower() for name in COLUMNS)}
         first = [name for name in first if name.lower() not in own or name in fields]
         for name in first:
             self._offer(menu, name, name, name in fields, self._runs.toggle_field)
         rest = [name for name in configs.read(self._telemetry.focus) if name not in first and name.lower() not in own]
         if rest:
-            further = menu.addMenu(tr("Further fields"))
+            further = menu.addMenu(tr("More columns"))
             for name in rest:
                 self._offer(further, name, name, False, self._runs.toggle_field)
         return menu
@@ -211,18 +203,24 @@ class RunsDock(Dock):
     def _empty_page(self) -> QWidget:
         welcome = self._actions["welcome"]
         start = button(tr("Start demo"), "startDemoFromRuns", clicked=welcome.trigger)
-        page = _message_page(tr("No training yet. A demo takes a minute."), start)
+        page = empty_page(tr("No run yet"), tr("The demo takes a minute."), start)
         # The welcome page has that button; a second one beside it would only confuse.
         start.setVisible(welcome.isVisible())
         welcome.changed.connect(lambda: start.setVisible(welcome.isVisible()))
         return page
 
     def _no_match_page(self) -> QWidget:
-        show = button(tr("Show all runs"), "clearRunFilter", clicked=self.filter.clear)
-        return _message_page(tr("No run is found by this filter."), show)
+        clear = KeyButton(tr("Clear filter"), tr("Esc"))
+        clear.setObjectName("clearRunFilter")
+        clear.clicked.connect(self.filter.clear)
+        self.no_match, self._hidden = label(), label("", "caption")
+        return empty_page(self.no_match, self._hidden, clear)
 
     def _on_count(self) -> None:
         none_found = self.proxy.is_filtered and not self.proxy.rowCount()
+        if none_found:
+            self.no_match.setText(tr("No run matches \u201c{text}\u201d", text=self.filter.text()))
+            self._hidden.setText(tr("{count} runs are hidden by the filter", count=self._model.rowCount()))
         self._stack.setCurrentIndex(1 if not self._model.rowCount() else 2 if none_found else 0)
 
     def _on_focus(self, run_id: str) -> None:
@@ -276,15 +274,3 @@ class RunsDock(Dock):
             menu.setToolTipsVisible(True)
             menu.addActions([self._actions[name] for name in MENU])
             menu.exec(self.table.viewport().mapToGlobal(position))
-
-
-def _message_page(text: str, offer: QWidget) -> QWidget:
-    """Return a page that replaces an empty table: the sentence `text` above the widget `offer`."""
-    page = QWidget()
-    column = QVBoxLayout(page)
-    column.setSpacing(8)
-    column.addStretch(1)
-    for widget in (label(text, "muted"), offer):
-        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-    column.addStretch(1)
-    return page

@@ -34,7 +34,8 @@ OWN_TEXTS: dict[str, Callable[[RunRecord], str]] = {
     "algo": lambda run: run.algo,
     "device": lambda run: run.device,
     "trainer": lambda run: run.runner,
-    "run": lambda run: run.name or run.run_id,
+    "run": lambda run: run.name,
+    "id": lambda run: run.run_id,
 }
 """Functions that return a run's property as text, by the name used in filters; other names are config fields."""
 MOST_INSERTED = 64

@@ -24,7 +24,7 @@ def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | Non
     `current` and the argument of `choose` are numbers of `theme.curve_color`; None means an automatic colour.
     """
     menu = QMenu(parent)
-    free = menu.addAction(tr("As it comes"))
+    free = menu.addAction(tr("Automatic"))
     free.setCheckable(True)
     free.setChecked(current is None)
     free.triggered.connect(lambda: choose(None))
@@ -55,7 +55,7 @@ class RunNoteForm(QDialog):
         self.tags.setMaxLength(200)
         self.tags.setObjectName("runTagsEdit")
         self.tags.setAccessibleName(tr("Tags"))
-        self.tags.setPlaceholderText(tr("words between spaces"))
+        self.tags.setPlaceholderText(tr("words, separated by spaces"))
         self.notes = QPlainTextEdit(note.text)
         self.notes.setAccessibleName(tr("Notes"))
         self.notes.setTabChangesFocus(True)
@@ -72,7 +72,7 @@ class RunNoteForm(QDialog):
         row = QHBoxLayout()
         row.addStretch(1)
         row.addWidget(button(tr("Cancel"), clicked=self.reject))
-        keep = button(tr("Keep"), "keepNoteButton", primary=True, clicked=self.accept)
+        keep = button(tr("Save"), "keepNoteButton", primary=True, clicked=self.accept)
         keep.setDefault(True)
         row.addWidget(keep)
         column.addLayout(row)

@@ -10,18 +10,21 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from gui.features.runs.columns import RunColumns, by_value
 from gui.kit.labels import ago, count_text
+from gui.kit.plot_shapes import value_text
 from gui.kit.text_search import NO_PARENT, Index
 from gui.kit.words import tr
-from gui.state.run_words import WORDS
+from gui.state.run_progress import clock_text
+from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """Pattern of the varied settings, such as ` learning_rate=0.001`, at the end of a trial's name."""
 SHOWN = "Shown"
 """Column of the eye, which shows whether the run's curves are visible, and their colour."""
-COLUMNS = (SHOWN, "State", "Run", "Task", "Algo", "Device", "Steps", "Best", "Started")
-NUMERIC = {"Steps", "Best"}
+COLUMNS = (SHOWN, "Name", "State", "Task", "Algorithm", "Steps", "Best success", "Time", "Started", "Device")
+NUMERIC = {"Steps", "Best success", "Time", "Started"}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -34,7 +37,8 @@ def sweep_title(run: RunRecord) -> str:
     """Return the title of a run's sweep: the sweep's name, else the last letters of its id."""
     sweep_id = sweep_of(run)
     title = _VARIED.sub("", run.name)
-    return title if title and title != sweep_id else sweep_id.rsplit("-", 1)[-1]
+    is_own = title not in ("", sweep_id, run_name(run.run_id))
+    return title if is_own else sweep_id.rsplit("-", 1)[-1]
 
 
 class SweepGroups:
@@ -95,14 +99,16 @@ class RunList(QAbstractTableModel):
         self,
         notes: Callable[[str], str] = lambda run_id: "",
         further: RunColumns | None = None,
+        title: Callable[[str], str] = short_task,
         parent: QObject | None = None,
     ) -> None:
         """Build an empty model.
 
-        `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns.
+        `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns;
+        `title(task)` returns the title of a task.
         """
         super().__init__(parent)
-        self._notes, self._further = notes, further
+        self._notes, self._further, self._title = notes, further, title
         self.columns: tuple[str, ...] = COLUMNS
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
@@ -160,14 +166,14 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
-            words = (run.name, run.run_id, run.task, run.reason, _rates(run), self._notes(run.run_id))
+            words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
 
     def _group_text(self, run: RunRecord, column: str, group: list[RunRecord]) -> str:
         """Return a sweep's text in a column: title and number of trials, best success, sum of steps and others."""
         match column:
-            case "Run":
+            case "Name":
                 mark = "\u25b8" if self.sweeps.is_folded_sweep(run) else "\u25be"
                 return f"{mark} {sweep_title(run)} \u00d7{len(group)}"
             case "State":
@@ -179,9 +185,8 @@ class RunList(QAbstractTableModel):
                 read = self._further.configs.read
                 told = dict.fromkeys(read(one.run_id).get(name, "") for one in group)
                 return ", ".join(told)
-            case "Best":
-                best = max(one.best_success_rate for one in group)
-                return f"{best:.2f}" if best else ""
+            case "Best success":
+                return _share_text(max(one.best_success_rate for one in group))
         return self._text(run, column)
 
     def toggle_sweep(self, name: str) -> None:
@@ -214,20 +219,22 @@ class RunList(QAbstractTableModel):
             case "State":
                 place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
                 return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])
-            case "Run":
+            case "Name":
                 return self.label(run.run_id)
             case "Task":
-                return short_task(run.task)
-            case "Algo":
-                return run.algo
-            case "Device":
-                return run.device
+                return self._title(run.task)
+            case "Algorithm":
+                return run.algo.upper()
             case "Steps":
                 return count_text(run.env_steps)
-            case "Best":
-                return f"{run.best_success_rate:.2f}" if run.best_success_rate else ""
+            case "Best success":
+                return _share_text(run.best_success_rate)
+            case "Time":
+                return clock_text(seconds) if (seconds := _seconds(run)) else ""
             case "Started":
                 return ago(run.created_at)
+            case "Device":
+                return run.device.replace("cpu", "CPU")
             case name:
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
@@ -241,8 +248,10 @@ class RunList(QAbstractTableModel):
                 return run.created_at
             case "Steps":
                 return run.env_steps
-            case "Best":
+            case "Best success":
                 return run.best_success_rate
+            case "Time":
+                return _seconds(run)
             case column:
                 return self._text(run, column)
 
@@ -256,6 +265,7 @@ class RunList(QAbstractTableModel):
                 run.run_id,
                 run.name,
                 run.task,
+                self._title(run.task),
                 run.algo,
                 run.device,
                 self._notes(run.run_id),
@@ -310,9 +320,9 @@ class RunList(QAbstractTableModel):
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.columns) - 1))
 
     def label(self, run_id: str) -> str:
-        """Return a run's short name: its name, else the last letters of its id."""
+        """Return a run's name: the user's, else the one made of its id."""
         row = self._rows.get(run_id)
-        return (row is not None and self._runs[row].name) or run_id.rsplit("-", 1)[-1]
+        return run_name(run_id) if row is None else self._runs[row].name
 
     def field(self, run_id: str, name: str) -> str:
         """Return a field of a run's configuration, if that was read, by its name or the last part of the name."""
@@ -325,12 +335,21 @@ class RunList(QAbstractTableModel):
         return self._rows.get(run_id, -1)
 
 
+def _share_text(share: float) -> str:
+    return value_text(share, is_percent=True) if share else ""
+
+
+def _seconds(run: RunRecord) -> float:
+    """Return the seconds of a run's training; of an old record, those from its creation to its end."""
+    return run.wall_time_s or (max(0.0, run.finished_at - run.created_at) if run.env_steps else 0.0)
+
+
 def _rates(run: RunRecord) -> str:
     """Return the best success rates of a run's validations as text; empty while they are zero."""
     if not (run.best_success_rate or run.best_leaving_rate):
         return ""
     return tr(
-        "Best validation: greedy {greedy:.2f}, leaving loops {leaving:.2f}",
+        "Best success on held-out starts: greedy {greedy:.0%}, loops left by chance {leaving:.0%}",
         greedy=run.best_success_rate,
         leaving=run.best_leaving_rate,
     )

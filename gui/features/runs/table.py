@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, QRectF, Qt, Signal
+import functools
+
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QDrag,
@@ -12,17 +14,26 @@ from PySide6.QtGui import (
     QDropEvent,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QStyledItemDelegate, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN
 from gui.kit import theme
+from gui.kit.icons import icon, paint_icon
 from gui.kit.labels import keep_ages
 from gui.kit.painting import guarded, guarded_item
-from gui.state.run_words import paint_dot
+from gui.kit.style_sheet import ICON, MARK
+from gui.kit.tables import dress_table
+from gui.state.run_words import mark_of
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
 
@@ -30,26 +41,44 @@ RUN_MIME = "application/x-dmglab-run"
 
 
 class StateDelegate(QStyledItemDelegate):
-    """Cell with the coloured dot of a run's state before its text."""
-
-    @guarded_item
-    def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
-        option.rect.adjust(16, 0, 0, 0)
-        super().paint(painter, option, index)
-        run = index.data(RUN_ROLE)
-        paint_dot(painter, option.rect.x() - 4, option.rect.center().y() + 1, run.state)
-
-
-class NameDelegate(QStyledItemDelegate):
-    """Cell that elides the middle of a run's name, because names of a sweep's trials differ at the end."""
+    """Cell with the mark of a run's state before its text."""
 
     def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
         super().initStyleOption(option, index)
+        _mark(option, *mark_of(index.data(RUN_ROLE).state))
+
+
+class NameDelegate(QStyledItemDelegate):
+    """Cell with a dot in the colour of the run's curves, grey while they are hidden, before its name.
+
+    The middle of a long name is left out, because names of a sweep's trials differ at the end.
+    """
+
+    def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._telemetry = telemetry
+
+    def initStyleOption(self, option, index) -> None:  # type: ignore[no-untyped-def]
+        super().initStyleOption(option, index)
+        run_id = index.data(RUN_ROLE).run_id
+        slot = self._telemetry.slots.get(run_id)
+        _mark(option, "dot", "ctl" if slot is None else theme.curve_color(slot).name())
         option.textElideMode = Qt.TextElideMode.ElideMiddle
+        if run_id == self._telemetry.focus:
+            option.font = theme.bold_font()
+
+
+_icon = functools.cache(icon)
+
+
+def _mark(option, name: str, color: str) -> None:  # type: ignore[no-untyped-def]
+    option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
+    option.decorationSize = QSize(MARK, MARK)
+    option.icon = _icon(name, color)
 
 
 class EyeDelegate(QStyledItemDelegate):
-    """Cell with an eye icon: open in the colour of the run's curves, closed while they are hidden."""
+    """Cell with an eye: open while the run's curves are shown, else crossed out."""
 
     def __init__(self, telemetry: TelemetryModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -58,19 +87,10 @@ class EyeDelegate(QStyledItemDelegate):
     @guarded_item
     def paint(self, painter: QPainter, option, index: QModelIndex) -> None:  # type: ignore[no-untyped-def]
         super().paint(painter, option, index)
-        slot = self._telemetry.slots.get(index.data(RUN_ROLE).run_id)
-        color = QColor(theme.current().disabled) if slot is None else theme.curve_color(slot)
-        center = QRectF(option.rect).center()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(color, 1.3))
-        lid = QPainterPath(center + QPointF(-6, 0))
-        lid.quadTo(center + QPointF(0, 6), center + QPointF(6, 0))
-        if slot is not None:
-            lid.quadTo(center + QPointF(0, -6), center + QPointF(-6, 0))
-        painter.drawPath(lid)
-        if slot is not None:
-            painter.setBrush(color)
-            painter.drawEllipse(center, 1.8, 1.8)
+        is_shown = index.data(RUN_ROLE).run_id in self._telemetry.slots
+        place = QRect(0, 0, ICON, ICON)
+        place.moveCenter(option.rect.center())
+        paint_icon(painter, place, "eye" if is_shown else "eyeOff", "muted" if is_shown else "disabled")
 
 
 class RunTable(QTableView):
@@ -82,15 +102,26 @@ class RunTable(QTableView):
     eye_clicked = Signal(str)
     dropped = Signal(str, str)
     """Id of the dragged run, and of the run that it was dropped on; both are queued."""
+    pointed = Signal(str)
+    """Run whose row is under the pointer; empty for none."""
 
     def __init__(self) -> None:
         super().__init__()
         self._press: QPoint | None = None
         self._target = QModelIndex()
+        self.light = dress_table(self)
         self.ages = keep_ages(self)
         self.setAcceptDrops(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.NoDragDrop)
         self.viewport().setAcceptDrops(True)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
+            index = self.indexAt(event.position().toPoint())
+            self.pointed.emit(index.data(RUN_ROLE).run_id if index.isValid() else "")
+        elif event.type() == QEvent.Type.Leave:
+            self.pointed.emit("")
+        return super().viewportEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())

@@ -34,15 +34,15 @@ def define_sweeps(registry: ActionRegistry, sweeps: SweepController, window: QMa
         lambda: _open(sweeps, window),
         "Ctrl+Shift+S",
         short=tr("Sweep..."),
-        tip=tr("Train the form's run once a setting of a few options"),
+        tip=tr("Train the run in the form once for each value of a few settings"),
         refusal=sweeps.form_refusal,
         follows=follows,
     )
     add(
         "stopSweep",
-        lambda: tr("End the sweep's trials now") if sweeps.is_stopping else tr("Stop the sweep"),
+        lambda: tr("Stop the sweep's trials now") if sweeps.is_stopping else tr("Stop the sweep"),
         sweeps.stop,
-        tip=tr("Trials that run save first; none begins"),
+        tip=tr("Running trials save a checkpoint and end; no other trial starts"),
         refusal=sweeps.stop_refusal,
         follows=follows,
     )

@@ -27,9 +27,9 @@ from trainer_core.wire.spec import NATIVE_ID
 
 SEARCHES = {"grid": "Every combination", "random": "Random draws"}
 RULES = {
-    "halving": "Halving: the best third goes on",
-    "median": "Worse than the median ends",
-    "none": "None ends early",
+    "halving": "Halving: the best third continues",
+    "median": "Stop trials below the median",
+    "none": "No trial stops early",
 }
 END_S = 20.0
 """Longest wait in seconds for trials to save when the app ends."""
@@ -166,13 +166,13 @@ class SweepController(QObject):
 
     def form_refusal(self) -> str:
         if self._training.draft.runner.id != NATIVE_ID:
-            return tr("Sweeps are of our own trainer; choose it first")
+            return tr("Only DMG Lab's own trainer has sweeps: choose it first")
         return ""
 
     def refusal(self) -> str:
         """Return why the sweep cannot be started now; empty when it can."""
         if self.is_busy:
-            return tr("A sweep runs already")
+            return tr("A sweep is already running")
         return self.form_refusal() or self.draft.problem
 
     # -- its process ------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class SweepController(QObject):
             run_job(argv, on_start=self._on_job, partial=True), then=self._on_done, failed=self._on_failed
         )
         self._notices.tell(
-            tr("Sweep of {trials} trials begun", trials=self._expected),
+            tr("Sweep of {trials} trials started", trials=self._expected),
             tr("its trials are one row of the table"),
             "info",
         )
@@ -211,7 +211,7 @@ class SweepController(QObject):
         self.changed.emit()
 
     def stop_refusal(self) -> str:
-        return "" if self.is_busy else tr("No sweep runs")
+        return "" if self.is_busy else tr("No sweep is running")
 
     async def close(self) -> None:
         """End the sweep when the app ends; running trials get up to END_S seconds to save."""
@@ -247,7 +247,11 @@ class SweepController(QObject):
             values = ", ".join(f"{name} {value}" for name, value in best["values"].items())
             self._notices.tell(
                 tr("Sweep finished"),
-                tr("best of {count} settings: {values}", count=len(settings), values=values or tr("the form's own")),
+                tr(
+                    "best of {count} settings: {values}",
+                    count=len(settings),
+                    values=values or tr("the settings of the form"),
+                ),
                 "good",
                 tr("Compare"),
                 lambda: self._runs.show_all(self._trials),

@@ -39,8 +39,8 @@ class SweepSheet(QDialog):
         column.addWidget(
             label(
                 tr(
-                    "Trains the run of the form once for every setting: values as 1e-3, 5e-4, "
-                    "or for random draws a range as 1e-4..1e-2 or log:1e-4..1e-2."
+                    "Trains the run in the form once for each value. Enter values such as 1e-3, 5e-4, or for random"
+                    " draws a range such as 1e-4..1e-2 or log:1e-4..1e-2."
                 ),
                 "muted",
                 wrap=True,
@@ -66,13 +66,13 @@ class SweepSheet(QDialog):
         for number, (name, said) in enumerate(self._draft.texts.rows):
             box, line = QComboBox(), QLineEdit(said)
             box.setObjectName(f"sweepField{number}")
-            box.setAccessibleName(tr("What varies, {number}", number=number + 1))
+            box.setAccessibleName(tr("Setting {number}", number=number + 1))
             for field, text in self._fields:
                 box.addItem(text, field)
             box.setCurrentIndex(max(0, box.findData(name)))
             line.setObjectName(f"sweepValues{number}")
-            line.setAccessibleName(tr("Its values, {number}", number=number + 1))
-            line.setPlaceholderText(tr("does not vary"))
+            line.setAccessibleName(tr("Values of setting {number}", number=number + 1))
+            line.setPlaceholderText(tr("not varied"))
             box.activated.connect(self._take)
             line.textEdited.connect(self._take)
             row = QHBoxLayout()
@@ -85,11 +85,11 @@ class SweepSheet(QDialog):
     def _rules(self) -> QFormLayout:
         texts = self._draft.texts
         self.search = _box("sweepSearch", tr("Settings"), SEARCHES, texts.search)
-        self.trials = spin_box("sweepTrials", tr("Draws"), 1, MAX_TRIALS, texts.trials)
-        self.seeds = spin_box("sweepSeeds", tr("Seeds a setting"), 1, MAX_SEEDS, texts.seeds)
-        self.rule = _box("sweepRule", tr("Early end"), RULES, texts.rule)
-        self.jobs = spin_box("sweepJobs", tr("Trials at a time"), 1, MAX_JOBS, texts.jobs)
-        self.steps = spin_box("sweepSteps", tr("Environment steps a trial"), 1, 2_000_000_000, texts.steps)
+        self.trials = spin_box("sweepTrials", tr("Random draws"), 1, MAX_TRIALS, texts.trials)
+        self.seeds = spin_box("sweepSeeds", tr("Seeds per setting"), 1, MAX_SEEDS, texts.seeds)
+        self.rule = _box("sweepRule", tr("Stop early"), RULES, texts.rule)
+        self.jobs = spin_box("sweepJobs", tr("Trials at the same time"), 1, MAX_JOBS, texts.jobs)
+        self.steps = spin_box("sweepSteps", tr("Stop each trial after steps"), 1, 2_000_000_000, texts.steps)
         self.steps.setSingleStep(10_000)
         self.steps.setGroupSeparatorShown(True)
         for box in (self.search, self.rule):
@@ -102,16 +102,16 @@ class SweepSheet(QDialog):
         form = self._form = QFormLayout()
         form.setVerticalSpacing(4)
         form.addRow(tr("Settings"), settings)
-        form.addRow(tr("Seeds a setting"), self.seeds)
-        form.addRow(tr("Environment steps a trial"), self.steps)
-        form.addRow(tr("Early end"), self.rule)
-        form.addRow(tr("Trials at a time"), self.jobs)
+        form.addRow(tr("Seeds per setting"), self.seeds)
+        form.addRow(tr("Stop each trial after steps"), self.steps)
+        form.addRow(tr("Stop early"), self.rule)
+        form.addRow(tr("Trials at the same time"), self.jobs)
         return form
 
     def _feet(self) -> QHBoxLayout:
         self.told = label("", "muted", wrap=True)
         self.told.setObjectName("sweepTold")
-        self.consent = QCheckBox(tr("Run this here"))
+        self.consent = QCheckBox(tr("Run this command on this computer"))
         self.consent.setObjectName("sweepConsent")
         self.consent.setAccessibleName(tr("I have read the command; run it on this computer"))
         self.consent.toggled.connect(self._show)
@@ -143,7 +143,7 @@ class SweepSheet(QDialog):
         self.line.setText(draft.line)
         self.told.setText(refusal or tr("{count} trials", count=draft.trials))
         self.consent.setEnabled(not refusal)
-        lacks = refusal or ("" if self.consent.isChecked() else tr("Agree to the command first"))
+        lacks = refusal or ("" if self.consent.isChecked() else tr("Tick the box to start"))
         self.start.setEnabled(not lacks)
         self.start.setToolTip(lacks)
 

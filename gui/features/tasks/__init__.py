@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gui.features.games.controller import LibraryController
 from gui.features.play.controller import PlayController
 from gui.features.tasks.controller import TaskDraft
 from gui.features.tasks.dock import TaskDock
@@ -16,8 +17,17 @@ from gui.state.context import Context, DockSpec, Feature
 def feature(context: Context) -> Feature:
     playing, model = context[PlayController], context.add(DraftModel())
     draft = context.add(
-        TaskDraft(context.bridge, context.session, playing, context[TrainingController], context.notices, model)
+        TaskDraft(
+            context.bridge,
+            context.session,
+            playing,
+            context[TrainingController],
+            context.navigation,
+            context.notices,
+            model,
+        )
     )
+    context[LibraryController].stage_wanted.connect(draft.begin_stage)
     ahead = context[StartAhead]
     ahead.is_task_near = lambda: model.goal is not None and model.probe is not None
     model.changed.connect(ahead.on_task)
@@ -38,7 +48,7 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
         tr("Save start state"),
         draft.save_start,
         "F7",
-        tip=tr("Episodes of a new task begin where the game is now"),
+        tip=tr("Episodes of the new task start at this point of the game"),
         refusal=capture_refusal,
         follows=state,
     )
@@ -47,17 +57,17 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
         tr("Capture goal"),
         draft.capture_goal,
         "F8",
-        tip=tr("The picture on show becomes the goal of a new task"),
+        tip=tr("Make the current picture the goal of the new task"),
         refusal=capture_refusal,
         follows=state,
     )
     add(
         "makeTask",
-        tr("Make the task"),
+        tr("Create task"),
         draft.make,
         "Ctrl+M",
         refusal=draft.make_refusal,
-        tip=tr("Write it, then find out how hard it is"),
+        tip=tr("Create the task, then measure how hard it is"),
         follows=changed,
     )
     add(
@@ -71,9 +81,9 @@ def define_tasks(registry: ActionRegistry, draft: TaskDraft, playing: PlayContro
     )
     add(
         "newDraft",
-        tr("Begin another task"),
+        tr("Start another task"),
         lambda: draft.start_over(),
-        tip=tr("Forget the start states and the goal"),
-        refusal=lambda: tr("Nothing was captured yet") if draft.model.is_empty else "",
+        tip=tr("Discard the start states and the goal"),
+        refusal=lambda: tr("Nothing captured yet") if draft.model.is_empty else "",
         follows=changed,
     )

@@ -15,11 +15,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gui.features.play.controller import PlayController
 from gui.features.tasks.model import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
-from gui.state.session import Session
+from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.presets import WISHES
+from trainer_core.lab.roms import Stage
 from trainer_core.service import run_job
 from trainer_core.service.preflight import BUILT_IN_TASKS
 from trainer_core.wire import commands
@@ -46,13 +48,17 @@ class TaskDraft(QObject):
         session: Session,
         playing: PlayController,
         training: TrainingController,
+        navigation: Navigation,
         notices: Notices,
         model: DraftModel,
     ) -> None:
         super().__init__()
+        self._navigation = navigation
         self._bridge, self._session, self._notices = bridge, session, notices
         self._playing, self._training = playing, training
         self.model = model
+        self._last_game = ""
+        """Task or ROM that a person played last; empty before the first."""
         self._job: asyncio.Task[Any] | None = None
         self._play: asyncio.Task[Any] | None = None
         """Job that plays at random from the start states; it does not need a goal. None before the first."""
@@ -68,16 +74,28 @@ class TaskDraft(QObject):
         """Return why no state of the game can be captured now; empty when it can."""
         request = self._playing.request
         if request is None:
-            return tr("Play the game first")
+            return tr("Start the game first")
         if request.task in BUILT_IN_TASKS:
-            return tr("{task} is built in; play a game to make a task of it", task=request.task)
+            return tr("{task} is built in; play another game to create a task from it", task=request.task)
         return ""
+
+    def begin_stage(self, rom: str, stage: Stage) -> None:
+        """Play the ROM and begin an empty draft of a stage of its known game."""
+        self._session.set_mode(Mode.HUMAN)
+        if self._session.rom == rom:
+            self._playing.play_game()
+        else:
+            self._session.set_rom(rom)
+        self.start_over("", rom)
+        self.model.tell(stage=stage, name=stage.title)
+        self._navigation.show_game()
+        self._navigation.show_dock(names.TASK_DOCK)
 
     def save_start(self) -> None:
         """Save the game's present state as a start state of the task."""
         if self._begin():
             path = self.model.folder / f"start_{time.time_ns()}.npz"
-            self._bridge.spawn(self._save_start(path), title=tr("Nothing was captured"))
+            self._bridge.spawn(self._save_start(path), title=tr("Nothing captured"))
 
     async def _save_start(self, path: Path) -> None:
         _, picture = await self._playing.capture(commands.SaveState, path=str(path), begins_way=True)
@@ -89,7 +107,7 @@ class TaskDraft(QObject):
         """Save the present picture as the task's goal and pause the game."""
         if self._begin():
             path = self.model.folder / f"goal_{time.time_ns()}.npz"
-            self._bridge.spawn(self._capture_goal(path), title=tr("Nothing was captured"))
+            self._bridge.spawn(self._capture_goal(path), title=tr("Nothing captured"))
 
     async def _capture_goal(self, path: Path) -> None:
         way = path.with_name(path.name.replace("goal", "way"))
@@ -105,7 +123,7 @@ class TaskDraft(QObject):
         """Begin an empty draft if the playing game is not the draft's; return False if nothing can be captured."""
         reason = self.refusal()
         if reason:
-            self._bridge.problem.emit(tr("Nothing was captured"), reason)
+            self._bridge.problem.emit(tr("Nothing captured"), reason)
             return False
         task = self._playing.request.task if self._playing.request else ""
         rom = task if self._playing.is_rom else ""
@@ -119,9 +137,11 @@ class TaskDraft(QObject):
     def _on_started(self) -> None:
         """Discard the draft when the user starts another game."""
         model, request = self.model, self._playing.request
-        if request is None or not self._playing.is_human or (model.is_empty and not model.made):
+        if request is None or not self._playing.is_human:
             return
-        if request.task not in (model.base, model.rom, model.made):
+        is_other, self._last_game = self._last_game not in ("", request.task), request.task
+        is_begun = not model.is_empty or model.made or (is_other and (model.name or model.stage))
+        if is_begun and request.task not in (model.base, model.rom, model.made):
             self.start_over()
 
     def start_over(self, base: str = "", rom: str = "") -> None:
@@ -160,7 +180,7 @@ class TaskDraft(QObject):
         if model.goal is None or self._is_start_again():
             return
         self._cancel_job()
-        model.tell(working=tr("Playing a minute at random"), share=0.0, probe=None, error="")
+        model.tell(working=tr("Measuring random play for a minute"), share=0.0, probe=None, error="")
         self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
@@ -175,8 +195,8 @@ class TaskDraft(QObject):
         self.model.tell(
             working="",
             error=tr(
-                "This looks like start state {number} (distance {apart:.4f}): play on and capture "
-                "again, or paint the region that differs",
+                "This looks like start state {number} (distance {apart:.4f}): play further and capture again, or "
+                "paint the part that differs",
                 number=number,
                 apart=apart,
             ),
@@ -202,11 +222,13 @@ class TaskDraft(QObject):
     def make_refusal(self) -> str:
         model = self.model
         if model.made:
-            return tr("{made} is made", made=model.made)
+            return tr("{made} created", made=model.made)
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
-        """Return the id of the new task: `mine/` and the typed name in the characters allowed in an id."""
+        """Return the id of the new task: the stage's, else `mine/` and the name in the characters allowed in an id."""
+        if self.model.stage is not None:
+            return self.model.stage.id
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
 
@@ -219,7 +241,7 @@ class TaskDraft(QObject):
         self._settle.stop()
         self._cancel_job()
         self._cancel_play()
-        model.tell(working=tr("Making the task"), share=0.0, error="")
+        model.tell(working=tr("Creating the task"), share=0.0, error="")
         argv = [
             *self._tool("new"),
             "--id",
@@ -247,20 +269,20 @@ class TaskDraft(QObject):
 
     def _on_made(self, task_id: str, found: dict[str, Any]) -> None:
         self._drop_kept()
-        self.model.tell(made=task_id, choices=found, working=tr("Auditing the task"), share=0.0)
+        self.model.tell(made=task_id, choices=found, working=tr("Checking the task"), share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
-        self._notices.tell(tr("Task made"), task_id, "good", tr("Train new"), self.train)
+        self._notices.tell(tr("Task created"), task_id, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
         argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES), "--nice", str(NICE)]
         self._run(argv, lambda found: self.model.tell(working="", audit=found))
 
     def train_refusal(self) -> str:
-        return "" if self.model.made else tr("Make the task first")
+        return "" if self.model.made else tr("Create the task first")
 
     def train(self) -> None:
         """Show the training form for the new task, with the task's default values."""
-        self._notices.withdraw(tr("Task made"))  # its button offered this
+        self._notices.withdraw(tr("Task created"))  # its button offered this
         self._training.train_new()
         draft = self._training.draft
         for name in WISHES:  # values typed before the task was chosen
@@ -327,29 +349,29 @@ def in_the_app(reason: str) -> str:
     """Return an error text of a command with the app's remedy instead of command line options."""
     if "different start pictures were found" in reason:
         return tr(
-            "Too few different pictures lie around this way: save another start state elsewhere "
-            "(F7), or capture a goal further away"
+            "Too few different pictures on the way: save another start state elsewhere (F7), or capture a goal "
+            "further away"
         )
     if "looks like a picture before it" in reason:
         return tr(
-            "A picture on the way looks like the goal: capture one further away, or paint the region that differs"
+            "A picture on the way looks like the goal: capture a goal further away, or paint the part that differs"
         )
     if "every play ended in one dead picture" in reason:
-        return tr("From these start states the game is lost already: save an earlier one (F7)")
+        return tr("The game is already lost at these start states: save an earlier one (F7)")
     return without_shell(reason)
 
 
 def way_in_the_app(reason: str) -> str:
     """Return a text, in the app's terms, on why the recorded play cannot serve as a demonstration."""
     if f"which {TWO_BUTTONS_ID} does not have" in reason:
-        return tr("Your way is no example for the agent: it holds three buttons, or START with another, at once")
+        return tr("Not saved as a demonstration: you held three buttons at once, or START with another")
     if "does not have" in reason:
         return tr(
-            "Your way is no example for the agent: it holds two buttons or SELECT, and the agent presses one at a time"
+            "Not saved as a demonstration: you held two buttons at once or SELECT; choose Buttons: with combinations"
         )
     if "without ending on it" in reason:
-        return tr("Your way is no example for the agent: it passes the goal without staying there")
-    return tr("Your way is no example for the agent: {reason}", reason=without_shell(reason.removeprefix("left out: ")))
+        return tr("Not saved as a demonstration: you passed the goal without stopping there")
+    return tr("Not saved as a demonstration: {reason}", reason=without_shell(reason.removeprefix("left out: ")))
 
 
 def without_shell(text: str) -> str:

@@ -26,7 +26,7 @@ from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Dock
-from gui.kit.labels import ElidedLabel, button, label, set_role
+from gui.kit.labels import ElidedLabel, button, label, rule, set_role
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
@@ -62,11 +62,17 @@ class TaskDock(Dock):
         body.setMinimumWidth(MIN_WIDTH - 20)
         column = QVBoxLayout(body)
         column.setContentsMargins(12, 4, 12, 4)
-        column.setSpacing(6)
+        column.setSpacing(5)
         self._start_step(column, actions)
         self._goal_step(column, actions)
-        self._name_step(column, actions)
+        self.audit = label("", "muted", wrap=True)  # above the last step, which it does not move
+        self.audit.setObjectName("auditFinding")
+        column.addWidget(self.audit)
         column.addStretch(1)
+        last = QVBoxLayout()
+        last.setContentsMargins(12, 8, 12, 8)
+        last.setSpacing(6)
+        self._name_step(last, actions)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -74,7 +80,14 @@ class TaskDock(Dock):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidget(body)
         self._scroll, self._shown_error = scroll, ""
-        self.setWidget(scroll)
+        page = QWidget()
+        whole = QVBoxLayout(page)  # the last step, below what scrolls, is always in sight
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(scroll, 1)
+        whole.addWidget(rule())
+        whole.addLayout(last)
+        self.setWidget(page)
         self.setMinimumWidth(MIN_WIDTH)
         self._model.changed.connect(self._refresh)
         playing.changed.connect(self._refresh)
@@ -93,6 +106,7 @@ class TaskDock(Dock):
         self.starts.setFlow(QListWidget.Flow.LeftToRight)
         self.starts.setWrapping(False)
         self.starts.setMovement(QListWidget.Movement.Static)
+        self.starts.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.starts.setIconSize(THUMBNAIL)
         self.starts.setFixedHeight(THUMBNAIL.height() + 16)
         column.addWidget(self.starts)
@@ -107,7 +121,7 @@ class TaskDock(Dock):
         self.distance.setObjectName("liveDistance")
         self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
         self.clear = button(
-            tr("All counts"), "clearMaskButton", tip=tr("Every pixel counts again"), clicked=self._model.clear_mask
+            tr("Count all"), "clearMaskButton", tip=tr("Count every pixel again"), clicked=self._model.clear_mask
         )
         row.addWidget(self.distance, 1)
         row.addWidget(self.clear)
@@ -127,7 +141,7 @@ class TaskDock(Dock):
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
         self.name.returnPressed.connect(actions["makeTask"].trigger)
-        pair = QGridLayout()  # side by side: *Make the task* is visible at 1280 by 800
+        pair = QGridLayout()
         pair.setHorizontalSpacing(6)
         pair.setVerticalSpacing(2)
         pair.addWidget(self._name_title, 0, 0)
@@ -149,9 +163,6 @@ class TaskDock(Dock):
         self.progress.setAccessibleName(tr("Progress of the measurement"))
         _keep_room(self.progress)
         column.addWidget(self.progress)
-        self.audit = label("", "muted", wrap=True)
-        self.audit.setObjectName("auditFinding")
-        column.addWidget(self.audit)
 
     def _buttons_box(self) -> QComboBox:
         self.buttons = QComboBox()
@@ -160,13 +171,13 @@ class TaskDock(Dock):
         for text, codec in (
             (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
-            (tr("combinations"), TWO_BUTTONS_ID),
+            (tr("with combinations"), TWO_BUTTONS_ID),
         ):
             self.buttons.addItem(text, codec)
         self.buttons.setToolTip(
             tr(
-                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 "
-                "actions in place of 7, which take longer to learn"
+                "Combinations are two buttons at once, for example run and jump, and SELECT: 21 actions instead of "
+                "7, which take longer to learn"
             )
         )
         self.buttons.currentIndexChanged.connect(lambda _: setattr(self._model, "buttons", self.buttons.currentData()))
@@ -212,7 +223,7 @@ class TaskDock(Dock):
         apart = model.nearest_start(observe(picture))[1]
         could_be = apart >= LEAST_DISTANCE
         self.distance.setText(
-            tr("{apart:.4f} from where it begins", apart=apart) if could_be else tr("looks as where it begins")
+            tr("{apart:.4f} from a start state", apart=apart) if could_be else tr("looks like a start state")
         )
         set_role(self.distance, "role", "muted")
 
@@ -220,7 +231,7 @@ class TaskDock(Dock):
         model = self._model
         step = model.step
         count = len(model.starts)
-        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Where it begins"))
+        self._start_title.setText(tr("1  Start states: {count}", count=count) if count else tr("1  Start state"))
         self._goal_title.setText(tr("2  Goal"))
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
@@ -267,19 +278,23 @@ class TaskDock(Dock):
 
     def _finding(self) -> str:
         model = self._model
+        if model.goal is None and model.stage is not None:
+            return model.stage.goal if model.starts else tr("Start: {start}", start=model.stage.start)
         if model.goal is None:
-            return tr("Walk to where the agent should get, then capture. The game pauses.")
+            return tr("Play to the place that the agent should reach, then capture it. The game pauses.")
         if model.is_restless:
             return tr(
-                "This picture changes by itself ({moved:.4f} within a second): paint the region that stays",
+                "This picture changes by itself ({moved:.4f} within a second): paint the part that stays the same",
                 moved=model.moved,
             )
         if model.probe is None:
             return model.working or (tr("Save a start state too") if not model.starts else "")
         found = model.probe
-        way = tr(", your way {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
+        way = (
+            tr(", your demonstration takes {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
+        )
         return tr(
-            "tau {value:g} suggested; {value2:.1%} of {value3} random players met it in a minute{way}",
+            "Threshold {value:g} suggested; {value2:.1%} of {value3} random players reached it in a minute{way}",
             value=found["tau"],
             value2=found["false_positive_rate"],
             value3=found["consoles"],
@@ -325,6 +340,10 @@ def audit_lines(model: DraftModel) -> list[str]:
     shortest = audit["shortest_demonstration"]
     return [
         tr("random play succeeds in {value:.0%}", value=audit["random_success"]),
-        tr("{best} alone in {rate:.0%}", best=best, rate=rate) if rate else tr("no button alone ever"),
-        tr("your way takes {shortest} steps", shortest=shortest) if shortest else tr("no demonstration was kept"),
+        tr("{best} alone reaches it in {rate:.0%}", best=best, rate=rate)
+        if rate
+        else tr("no single button reaches it"),
+        tr("your demonstration takes {shortest} steps", shortest=shortest)
+        if shortest
+        else tr("no demonstration saved"),
     ]

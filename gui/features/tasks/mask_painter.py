@@ -38,10 +38,10 @@ class MaskPainter(QWidget):
         self._dragged = QRect()
         self._cell = QPoint(0, 0)
         self.setObjectName(names.GOAL_MASK)
-        self.setAccessibleName(tr("Goal picture: paint what counts"))
+        self.setAccessibleName(tr("Goal picture: paint the pixels that count"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setToolTip(tr("Drag over what counts; the right button takes away"))
+        self.setToolTip(tr("Drag over the pixels that count; drag with the right button to remove them"))
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH * SCALE, HEIGHT * SCALE)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
+from trainer_core.lab.roms import Stage
 from trainer_core.wire.decoding import open_zip, parsing
 from trainer_core.wire.regular_files import read_regular
 
@@ -99,6 +100,8 @@ class DraftModel(QObject):
         self.painted = np.zeros(OBSERVATION, bool)
         """bool[72, 80], the region that the user painted; if empty, all pixels count."""
         self.name = ""
+        self.stage: Stage | None = None
+        """Stage of a known game that the task shall be; None for a task of the user's own."""
         self.buttons = ""
         """Chosen codec (set of actions); empty means the one that the demonstration needs."""
         self._forget()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
 from gui.features.train.dock import TrainingDock
+from gui.features.train.hardware import Hardware
 from gui.features.train.status import RunStatus
 from gui.features.train.wall import EnvWall
 from gui.features.train.welcome import Demo, Welcome
@@ -13,39 +14,49 @@ from gui.kit.words import tr
 from gui.state.compiling import Compiling
 from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
 from gui.state.session import Navigation, Place, Session
+from gui.state.task_preview import TaskPreview
 from trainer_core.wire.run_record import RunState
 
 
 def feature(context: Context) -> Feature:
-    training = context.add(TrainingController(context.bridge, context.session, context.navigation, context.settings))
+    hardware = context.add(Hardware(context.bridge, context.settings))
+    training = context.add(
+        TrainingController(context.bridge, context.session, context.navigation, context.settings, hardware)
+    )
     ahead = context.add(StartAhead(context.bridge, context.session, training, context.settings))
     compiling = context.add(Compiling(context.bridge, context.telemetry))
-    status = context.add(RunStatus(training, context.telemetry))
+    context.add(RunStatus(training, context.telemetry))
     context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
     define_training(context.actions, training, context.session)
     define_welcome(context.actions, context.navigation)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, status, context.actions)
+        return TrainingDock(context.session, training, context.checkpoints, context.actions)
 
     def make_wall() -> EnvWall:
-        return EnvWall(context.bridge, training, compiling, context.palette)
+        navigation, telemetry, settings = context.navigation, context.telemetry, context.settings
+        return EnvWall(context.bridge, training, compiling, context.palette, navigation, telemetry, settings)
+
+    def make_welcome() -> Welcome:
+        preview = TaskPreview(context.palette, context.session, context.home)
+        return Welcome(training, context.navigation, context.actions, preview)
 
     def finish() -> None:
-        context.appearance.screen_changed.connect(context[EnvWall].screen_view.recolor)
+        context.appearance.screen_changed.connect(context[EnvWall].recolor)
 
     return Feature(
         docks=[DockSpec(make_dock, "F3")],
-        first_page=lambda: Welcome(training, context.navigation, context.actions),
+        first_page=make_welcome,
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
+        open_home=hardware.look,
         choices=[
             Choice(
                 WORKER_AHEAD,
-                tr("Start a worker while the form is open"),
+                tr("Prepare training while the form is open"),
                 tr(
-                    "It loads torch and the kernels before you press Start, so that the first curve "
-                    "comes seconds earlier. It holds about 450 MB until the form is left."
+                    "The first curve then appears seconds earlier. This takes about 450 MB of memory until you "
+                    "leave the form."
                 ),
                 changed=ahead.on_setting,
             )
@@ -62,7 +73,23 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
     def is_stopping() -> bool:
         return training.state is RunState.STOPPING
 
-    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Turn to the form of a new run and check it"))
+    add(
+        "keepRunning",
+        tr("Keep the next run running after the app closes"),
+        lambda: training.set_detach(not training.detach),
+        tip=tr("The run has its own process and waits while the device is busy"),
+        is_on=lambda: training.detach,
+        follows=(training.plan_changed,),
+    )
+    add(
+        "moreOptions",
+        tr("Show all settings"),
+        session.toggle_more,
+        short=lambda: tr("Fewer settings") if session.shows_more else tr("+ More"),
+        tip=tr("Also show the settings for other trainers, several tasks, sweeps and the league"),
+        follows=(session.more_changed,),
+    )
+    add("trainNew", tr("New run"), training.train_new, "Ctrl+N", tip=tr("Show the form of a new run and check it"))
     add(
         "start",
         tr("Start training"),
@@ -77,6 +104,7 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         training.toggle_pause,
         "Ctrl+P",
         short=lambda: tr("Resume") if is_paused() else tr("Pause"),
+        symbol=lambda: "play" if is_paused() else "pause",
         refusal=training.pause_refusal,
         is_there=lambda: training.capabilities.pause,
         follows=state,
@@ -87,14 +115,14 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         training.save_checkpoint,
         "Ctrl+S",
         short=tr("Checkpoint"),
-        tip=tr("Write a checkpoint at the next update"),
+        tip=tr("Save a checkpoint at the next update"),
         refusal=training.checkpoint_refusal,
         is_there=lambda: training.capabilities.checkpoints,
         follows=state,
     )
     add(
         "stop",
-        lambda: tr("Force the training to stop now") if is_stopping() else tr("Stop training"),
+        lambda: tr("Force the run to stop now") if is_stopping() else tr("Stop training"),
         training.stop,
         "Ctrl+.",
         short=lambda: tr("Force now") if is_stopping() else tr("Stop"),
@@ -108,7 +136,7 @@ def define_welcome(registry: ActionRegistry, navigation: Navigation) -> None:
         "welcome",
         tr("Welcome"),
         navigation.show_welcome,
-        tip=tr("Where the demo is"),
+        tip=tr("Show the start page with the demo"),
         is_there=lambda: not (navigation.welcome and navigation.place is Place.LIVE),
         follows=(navigation.welcome_changed, navigation.place_changed),
     )

@@ -109,7 +109,7 @@ class ChecksView(QWidget):
         if checking:
             self.list.addItem(tr("Checking..."))
         elif not checks:
-            self.list.addItem(tr("Runs when you press Train new, and before a start"))
+            self.list.addItem(tr("Checks run when you press Train new, and before every start"))
         self._fold()
         remedy, helping = self._remedy(), self._helping()
         self.fix.setVisible(remedy is not None or helping is not None)
@@ -121,16 +121,22 @@ class ChecksView(QWidget):
             self.fix.setAccessibleName(tr("Fix {name}: {fix}", name=remedy.name, fix=remedy.fix))
 
     def summary(self) -> tuple[str, str]:
-        """Return a short result of all checks, and the colour role of the label that shows it."""
+        """Return the result of all checks in a few words, and the colour role of the sign that stands before them."""
+        count = len(self._checks)
         if self._checking:
-            return tr("{count} of {check_count}", count=len(self._checks), check_count=CHECK_COUNT), "muted"
-        if not self._checks:
-            return tr("not run"), "muted"
-        for status, word, role in (("fail", tr("failed"), "error"), ("warn", tr("to look at"), "warn")):
-            count = sum(check.status == status for check in self._checks)
-            if count:
-                return f"{count} {word}", role
-        return tr("{count} OK", count=len(self._checks)), "good"
+            return tr("Checking {count} of {check_count}", count=count, check_count=CHECK_COUNT), "muted"
+        if not count:
+            return tr("Not checked yet"), "muted"
+        failed, doubtful = (sum(check.status == status for check in self._checks) for status in ("fail", "warn"))
+        if failed:
+            return (tr("1 check failed") if failed == 1 else tr("{count} checks failed", count=failed)), "error"
+        if doubtful:
+            return (tr("1 warning") if doubtful == 1 else tr("{count} warnings", count=doubtful)), "warn"
+        return tr("{count} checks passed", count=count), "good"
+
+    def memory(self) -> str:
+        """Return what the check of the memory found, such as "700 MiB of 23 GiB"; empty before it."""
+        return next((check.detail.removeprefix("about ") for check in self._checks if check.name == "Memory"), "")
 
     def _remedy(self) -> Check | None:
         order = {"fail": 0, "warn": 1, "ok": 2}
@@ -153,5 +159,5 @@ class ChecksView(QWidget):
 def _tip(check: Check) -> str:
     """Return the full text of a check for its tooltip."""
     failure = failure_of_check(check)
-    code = f"{failure.code} {tr(failure.title)}" if failure is not None else ""
-    return "\n".join(part for part in (code, check.detail, check.fix) if part)
+    title = tr(failure.title) if failure is not None else ""
+    return "\n".join(part for part in (title, check.detail, check.fix) if part)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.train.draft import ConfigDraft
+from gui.features.train.hardware import Hardware
 from gui.kit import object_names as names
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
+from gui.state.checkpoints import CheckpointList
 from gui.state.run_words import unconfirmed_words, validating_words
 from gui.state.session import FIRST_TASK, Navigation, Session
 from trainer_core.lab.presets import PRESETS, Preset, wishes_of
@@ -28,16 +30,20 @@ from trainer_core.wire.spec import NATIVE_ID
 
 DEMO_S = 60.0
 """Seconds of training in the demo, counted from the first update."""
+DEMO_ENDS = {"seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95}
+"""What the demo changes in the preset that fits this computer."""
 DEMO = Preset(
     "Demo (1 minute)",
     "A short run on this computer: early checkpoints, ends a minute after its first update.",
-    {**PRESETS["laptop"].fields, "seconds": 900.0, "eval_every": 10, "checkpoint_every": 10, "target_success": 0.95},
+    {**PRESETS["laptop"].fields, **DEMO_ENDS},
     {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
 _CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
 """Setting with the saved form: texts that differ from the defaults, by runner and field."""
+PRESET = "session/preset"
+"""Setting with the preset that the user chose; none while the app chooses."""
 STALL_S = 30.0
 """Seconds without a heartbeat after which a run counts as stalled; heartbeats come every two seconds."""
 _STOPPABLE = {
@@ -72,9 +78,12 @@ class TrainingController(QObject):
     queued = Signal(str)
     """Id of a run that waits in the queue behind the active one."""
 
-    def __init__(self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings) -> None:
+    def __init__(
+        self, bridge: Bridge, session: Session, navigation: Navigation, settings: Settings, hardware: Hardware
+    ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.hardware = hardware
         self.draft = ConfigDraft(
             session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)
         )
@@ -90,6 +99,8 @@ class TrainingController(QObject):
         """The user's form contents from before the demo; None while no demo is in the form."""
         self._agreed: object = None
         """Order (plan, runner, detach) to which the user gave consent; None without consent."""
+        self._is_withdrawn = False
+        """True from the change of the command that the user had agreed to until the next consent."""
         self.detach = False
         """True if the next run's process is to continue after the end of the app."""
         self.resuming: set[str] = set()
@@ -108,8 +119,24 @@ class TrainingController(QObject):
         bridge.run_changed.connect(self._on_run_changed)
         bridge.event_received.connect(self._on_event)
         self._settings = settings
+        hardware.changed.connect(self._follow_hardware)
+        self._follow_hardware()
         self._bring_back()
         self._renew_plan()
+
+    def _follow_hardware(self) -> None:
+        """Begin with the preset that fits this computer, unless the user has chosen another one."""
+        chosen = self._settings.text(PRESET)
+        self.draft.set_preset(chosen if chosen in PRESETS else self.hardware.preset)
+
+    def choose_preset(self, name: str) -> None:
+        """Fill the form with the values of the preset `name`, which stays chosen at the next start."""
+        if name == self.hardware.preset:
+            self._settings.remove(PRESET)
+        else:
+            self._settings.set(PRESET, name)
+        self.draft.set_preset(name)
+        self.draft.set_values(PRESETS[name].fields)
 
     def _bring_back(self) -> None:
         """Load the form's saved contents of the last session."""
@@ -137,13 +164,29 @@ class TrainingController(QObject):
         """Fill the form with the demo's values and start the preflight checks; `give_form_back` undoes this."""
         own = self._own or _Own(self._session.runner.id, self._session.task, self.draft.state(), {})
         self._own = own
-        self._session.turn_to_training()
         self.turn_to_runner(NATIVE_ID)
+        self._session.turn_to_training()
         tasks = self._session.task_titles()
         task = FIRST_TASK if FIRST_TASK in tasks else next(iter(tasks))
-        self.draft.set_values({**DEMO.fields, "task": task})
+        self.draft.set_values({**PRESETS[self.demo_preset].fields, **DEMO_ENDS, "task": task})
         own.borrowed = self.draft.state()
         self.check()
+
+    @property
+    def demo_preset(self) -> str:
+        """Name of the preset that the demo changes: a first stage has no use for more than that of one GPU."""
+        return "laptop" if self.hardware.preset == "laptop" else "gpu"
+
+    @property
+    def demo_words(self) -> str:
+        """Return one line on the preset that the demo uses, and why."""
+        preset = PRESETS[self.demo_preset]
+        return tr(
+            "{hardware}: the demo uses the {preset} preset, {count:,} Game Boys. You see its command before it runs.",
+            hardware=self.hardware.name,
+            preset=tr(preset.title),
+            count=preset.fields["num_envs"],
+        )
 
     def give_form_back(self, *, always: bool = False) -> None:
         """Restore the form from before the demo, unless the user changed the demo's values.
@@ -179,12 +222,13 @@ class TrainingController(QObject):
         if failed is not None:
             return f"{failed.name}: {failed.detail}"
         if not self.consent:
-            return tr("Tick the box under the command first")
+            return tr("The command changed: tick the box again") if self._is_withdrawn else tr("Tick the box to start")
         return ""
 
-    def set_consent(self, given: bool) -> None:
+    def set_consent(self, given: bool, *, is_withdrawn: bool = False) -> None:
+        """Note whether the user agrees to the command; `is_withdrawn` if the agreement ends because it changed."""
         if given != self.consent:
-            self.consent = given
+            self.consent, self._is_withdrawn = given, is_withdrawn
             self._agreed = self._order()
             self.ready_changed.emit()
 
@@ -260,12 +304,27 @@ class TrainingController(QObject):
         if not self.consent or self.starting or self.plan is None:  # there is no other command yet
             return
         if self._order() != self._agreed:
-            self.set_consent(False)
+            self.set_consent(False, is_withdrawn=True)
 
     def set_detach(self, detach: bool) -> None:
+        if detach is self.detach:
+            return
         self.detach = detach
         self._withdraw_agreement()
         self.plan_changed.emit()
+
+    def has_done_task(self) -> bool:
+        """Return whether a run on the form's task has come to its end, so that variants of it may be compared."""
+        task, ends = self.draft.text("task"), (RunState.FINISHED, RunState.STOPPED)
+        return any(run.task == task and run.state in ends for run in self._bridge.service.runs.values())
+
+    def has_weights(self, checkpoints: CheckpointList) -> bool:
+        """Return whether a run of the form's trainer can begin with the weights of one of the checkpoints."""
+        runs, runner = self._bridge.service.runs, self.draft.runner.id
+        return any(
+            card.is_usable and (run := runs.get(card.run_id)) is not None and run.runner == runner
+            for card in checkpoints.cards
+        )
 
     # -- the start --------------------------------------------------------------------------
 
@@ -326,12 +385,11 @@ class TrainingController(QObject):
 
     @property
     def waiting_words(self) -> str:
-        """Text on the worker that was started in advance and its memory; empty without one."""
+        """Text on the worker that was started in advance; empty without one."""
         ahead = self._bridge.service.ahead
         if ahead.compiling is not None:
-            return tr("A worker for the next run compiles the Game Boy, once")
-        held = ahead.memory_bytes()
-        return tr("A worker is up for the next run, {value:.0f} MB", value=held / 1000000.0) if held else ""
+            return tr("Compiling the Game Boy for the next run, once")
+        return tr("Ready: first point in about 2 s") if ahead.memory_bytes() else ""
 
     @property
     def capabilities(self) -> RunnerCapabilities:
@@ -352,14 +410,14 @@ class TrainingController(QObject):
 
     def pause_refusal(self) -> str:
         possible = self.state in (RunState.RUNNING, RunState.PAUSED)
-        return "" if possible else tr("Only a running training can be paused")
+        return "" if possible else tr("Only a running run can be paused")
 
     def stop_refusal(self) -> str:
-        return "" if self.state in _STOPPABLE else tr("Nothing is training")
+        return "" if self.state in _STOPPABLE else tr("No run is training")
 
     def checkpoint_refusal(self) -> str:
         possible = self.state is RunState.RUNNING
-        return "" if possible else tr("Only a running training can write a checkpoint")
+        return "" if possible else tr("Only a running run can save a checkpoint")
 
     def show(self, run_id: str) -> None:
         """Let the status badge and the buttons be about this run."""
@@ -401,7 +459,7 @@ class TrainingController(QObject):
         notice = self.notice
         if notice is None or self.state is not RunState.RUNNING:
             return ""
-        return validating_words(notice.detail, notice.progress)
+        return validating_words(notice.detail)
 
     async def _resume(self, run_id: str) -> RunRecord:
         try:

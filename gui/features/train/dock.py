@@ -1,73 +1,62 @@
-"""Training dock: preset, form, preflight checks, command, consent, start, pause, stop."""
+"""Training dock: Train new or Use trained, preset, form, launch of the run."""
 
 from __future__ import annotations
 
-import time
-
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QApplication,
-    QCheckBox,
     QComboBox,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
-    QPlainTextEdit,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.features.train.checks import ChecksView
 from gui.features.train.controller import TrainingController
 from gui.features.train.form import ConfigForm
-from gui.features.train.status import RunStatus
+from gui.features.train.launch import LaunchPanel
 from gui.kit import object_names as names
-from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.containers import Dock, Section
-from gui.kit.labels import ElidedLabel, icon_button, label, rule
+from gui.kit.containers import Dock, Segmented
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label, rule
 from gui.kit.words import tr
-from gui.state.config_fields import guest_line, train_line
-from gui.state.run_words import Badge
+from gui.state.checkpoints import CheckpointList
 from gui.state.session import Operation, Session
 from trainer_core.lab.presets import PRESETS
-from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import NATIVE_ID
 
 ROOMY = 680
-"""Height of the dock in pixels from which the list of checks is unfolded beside the whole form."""
-MIN_WIDTH = 288
-NARROW = 26
-"""Width in pixels of a button in the heading of the command."""
-_WHILE = {
-    "pause": names.PAUSE_TRAINING_BUTTON,
-    "stop": names.STOP_TRAINING_BUTTON,
-    "checkpoint": "saveCheckpointButton",
-}
-_AFTER = {
-    "watchRun": "watchRunButton",
-    "resumeRun": "resumeRunButton",
-    "showError": "showErrorButton",
-    "openRunFolder": "openRunFolderButton",
-}
-"""Commands of the status panel while a run is active and after it, with their buttons' objectNames."""
+"""Height of the dock in pixels from which all checks are listed; below, only those that need attention."""
+MIN_WIDTH = 256
 
 
-def elapsed_text(seconds: float) -> str:
-    whole = int(max(0.0, seconds))
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+def operation_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> Segmented:
+    """Return a switch between training anew and the use of what is trained."""
+    made = Segmented(
+        f"{prefix}operationSwitch",
+        [
+            (Operation.TRAIN, tr("Train new"), prefix + names.TRAIN_NEW_BUTTON),
+            (Operation.USE, tr("Use trained"), prefix + names.USE_TRAINED_BUTTON),
+        ],
+        tr("Train or play"),
+    )
+    made.picked.connect(lambda value: session.set_operation(Operation(value)))
+    made.button(Operation.TRAIN).clicked.connect(actions["trainNew"].trigger)
+    session.operation_changed.connect(made.set_value)
+    made.set_value(session.operation)
+    return made
 
 
 class TrainingDock(Dock):
     def __init__(
-        self, session: Session, training: TrainingController, status: RunStatus, actions: ActionRegistry
+        self, session: Session, training: TrainingController, checkpoints: CheckpointList, actions: ActionRegistry
     ) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
-        self._status = status
         self._session, self._training, self._actions = session, training, actions
+        self._checkpoints, self._has_ended = checkpoints, False
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
         body = QWidget()
@@ -75,27 +64,22 @@ class TrainingDock(Dock):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addLayout(self._operation_row())
         column.addWidget(self._pages, 1)
-        column.addWidget(rule())
-        column.addWidget(self._status_panel())
         self.setWidget(body)
-        self._clock = QTimer(self, interval=500)
-        self._clock.timeout.connect(self._on_tick)
-        self._clock.start()
-        training.checks_changed.connect(self._on_checks)
-        training.plan_changed.connect(self._on_plan)
-        training.ready_changed.connect(self._on_ready)
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
         session.tasks_changed.connect(self._on_tasks)
         training.draft.runner_changed.connect(self._on_runner)
-        training.draft.changed.connect(self._name_preset)
-        self._name_preset()
+        training.draft.changed.connect(self._on_draft)
+        training.hardware.changed.connect(self._on_hardware)
+        for signal in (session.more_changed, session.task_changed, checkpoints.rowsInserted):
+            signal.connect(self.show_what_helps)
+        self._on_hardware()
+        self._on_tasks()
+        self._on_draft()
         self._on_operation(session.operation)
         self._on_runner()
-        self._on_checks()
-        self._on_plan()
-        self._on_ready()
         self._on_badge()
 
     def place_trained(self, page: QWidget) -> None:
@@ -105,168 +89,79 @@ class TrainingDock(Dock):
 
     # -- building ---------------------------------------------------------------------------
 
+    def _operation_row(self) -> QHBoxLayout:
+        self.operations = operation_switch(self._session, self._actions)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 12, 12, 4)
+        row.addWidget(self.operations)
+        return row
+
     def _train_page(self) -> QWidget:
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(0, 8, 0, 0)
+        column.setContentsMargins(0, 4, 0, 0)
         column.setSpacing(4)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 0, 12, 0)
-        head.setSpacing(8)
-        head.addWidget(label(tr("Preset"), "muted"))
-        self._preset_row = QWidget()
-        self._preset_row.setLayout(head)
-        self.presets = QComboBox()
-        self.presets.setObjectName(names.PRESET_BOX)
-        self.presets.setAccessibleName(tr("Preset"))
-        self.presets.addItem(tr("Choose..."))
-        for preset in PRESETS.values():
-            self.presets.addItem(tr(preset.title), preset.fields)
-            self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)
-        self.presets.activated.connect(self._on_preset)
-        head.addWidget(self.presets, 1)
-        head.addWidget(action_button(self._actions["newSweep"], "newSweepButton"))
-        column.addWidget(self._preset_row)
-        self.form = ConfigForm(self._training.draft, list(self._session.task_titles()))
+        column.addWidget(self._preset_grid())
+        self.form = ConfigForm(self._training.draft, self._hides)
+        self.form.setObjectName(names.CONFIG_FORM)
+        body = QWidget()
+        inner = QVBoxLayout(body)
+        inner.setContentsMargins(0, 0, 0, 4)
+        inner.setSpacing(0)
+        inner.addWidget(self.form)
+        self._sweep = QWidget()  # hidden apart from its command's own state
+        holder = QHBoxLayout(self._sweep)
+        holder.setContentsMargins(0, 0, 0, 0)
+        more = action_button(self._actions["moreOptions"], "moreOptionsButton")
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 0, 8, 0)
+        row.addWidget(more)
+        row.addWidget(self._sweep)
+        for made in (more, action_button(self._actions["newSweep"], "newSweepButton")):
+            made.setProperty("flat", True)
+        holder.addWidget(made)
+        row.addStretch(1)
+        inner.addLayout(row)
+        inner.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.form.setObjectName(names.CONFIG_FORM)
-        scroll.setWidget(self.form)
+        scroll.setWidget(body)
         column.addWidget(scroll, 1)
         column.addWidget(rule())
-        column.addLayout(self._launch_panel())
+        self.launch = LaunchPanel(self._training, self._actions)
+        column.addWidget(self.launch)
         return page
 
-    def _launch_panel(self) -> QVBoxLayout:
-        panel = QVBoxLayout()
-        panel.setContentsMargins(8, 4, 12, 8)
-        panel.setSpacing(4)
-        self._checks_section = Section(tr("Preflight"), is_open=False)
-        self._checks_section.body.setContentsMargins(8, 0, 0, 0)
-        self.checks = ChecksView(names.PREFLIGHT_LIST, lambda command: self._actions[command].iconText())
-        self.checks.command_wanted.connect(lambda command: self._actions[command].trigger())
-        self.checks.remedy_chosen.connect(self._training.apply_remedy)
-        self._checks_section.body.addWidget(self.checks)
-        panel.addWidget(self._checks_section)
-        self._command_section = Section(tr("Command"), is_open=True)
-        self._command_section.body.setContentsMargins(4, 0, 0, 0)
-        self.equivalent = label("", wrap=True)
-        self.equivalent.setObjectName("equivalentLine")
-        self.equivalent.setAccessibleName(tr("The same run from a terminal"))
-        self.equivalent.setFont(theme.mono_font())
-        self.equivalent.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.equivalent.setMaximumHeight(self.equivalent.fontMetrics().lineSpacing() * 3 + 4)
-        self._command_section.body.addWidget(self.equivalent)
-        self.preview = QPlainTextEdit()
-        self.preview.setObjectName(names.COMMAND_PREVIEW)
-        self.preview.setAccessibleName(tr("The exact command that will be run"))
-        self.preview.setReadOnly(True)
-        self.preview.setFont(theme.mono_font())
-        self.preview.setTabChangesFocus(True)
-        self.preview.setPlaceholderText(tr("Correct the form to see the command"))
-        self._command_section.body.addWidget(self.preview)
-        head = self._command_section.head
-        head.setSpacing(2)
-        self._command_section.note.hide()  # an empty note's margins would cut the check's words
-        head.insertWidget(1, self._detach_check())
-        self.exact = icon_button("more", tr("Show the exact process"), "exactCommand", checkable=True)
-        self.exact.toggled.connect(self.preview.setVisible)
-        copy = icon_button("copy", tr("Copy the command"), clicked=self._on_copy)
-        for each in (self.exact, copy):
-            each.setFixedWidth(NARROW)
-            head.addWidget(each)
-        self.preview.hide()
-        panel.addWidget(self._command_section)
-        panel.addLayout(self._start_row())
-        self.reason = ElidedLabel("", "muted")
-        self.reason.setObjectName("startReason")
-        policy = self.reason.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # the widgets above it do not move
-        self.reason.setSizePolicy(policy)
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 0, 0, 0)
-        row.addWidget(self.reason)
-        panel.addLayout(row)
-        return panel
-
-    def _detach_check(self) -> QCheckBox:
-        """Return the check box for runs that continue after the end of the app, which changes the command."""
-        self.detach = QCheckBox(tr("Keep running"))
-        self.detach.setObjectName(names.DETACH_CHECK)
-        self.detach.setAccessibleName(tr("Keep running after the app closes"))
-        self.detach.setToolTip(
-            tr("Keep running after the app closes")
-            + "\n"
-            + tr("A process of its own trains it; it waits while the device is busy")
-        )
-        self.detach.toggled.connect(self._training.set_detach)
-        return self.detach
-
-    def _start_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(4, 0, 0, 0)
-        self.consent = QCheckBox(tr("Run this here"))
-        self.consent.setObjectName(names.CONSENT_CHECK)
-        self.consent.setAccessibleName(tr("I have read the command; run it on this computer"))
-        self.consent.setToolTip(tr("I have read the command; run it on this computer"))
-        self.consent.toggled.connect(self._training.set_consent)
-        row.addWidget(self.consent)
-        start = self._actions["start"]
-        row.addWidget(action_button(start, names.START_TRAINING_BUTTON, primary=True), 1)
-        return row
-
-    def _status_panel(self) -> QWidget:
-        panel = QWidget()
-        column = QVBoxLayout(panel)
-        column.setContentsMargins(12, 4, 12, 8)
-        column.setSpacing(4)
-        head = QHBoxLayout()
-        self.badge = Badge()
-        self.badge.setObjectName(names.STATUS_BADGE)
-        head.addWidget(self.badge)
-        head.addStretch(1)
-        self.elapsed = label("00:00:00")
-        self.elapsed.setObjectName(names.ELAPSED_LABEL)
-        head.addWidget(self.elapsed)
-        column.addLayout(head)
-        self.detail = ElidedLabel("", "muted")
-        told = QHBoxLayout()
-        told.addWidget(self.detail, 1)
-        told.addWidget(action_button(self._actions["fixRun"], "fixRunButton"))
-        column.addLayout(told)
-        self._verbs = QStackedWidget()
-        self._verbs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        for verbs in (_WHILE, _AFTER):
-            page = QWidget()
-            row = QHBoxLayout(page)
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(4)
-            for action_id, name in verbs.items():
-                verb = action_button(self._actions[action_id], name)
-                verb.setProperty("narrow", True)  # four of them have to fit, in any language
-                row.addWidget(verb, 1)
-            self._verbs.addWidget(page)
-        self._verbs.currentChanged.connect(self._on_other_verbs)
-        column.addWidget(self._verbs)
-        return panel
-
-    def _on_other_verbs(self, _: int) -> None:
-        """Ignore clicks for the length of a double click after the buttons under the pointer were replaced."""
-        deaf = Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        self._verbs.setAttribute(deaf)
-        QTimer.singleShot(
-            QApplication.doubleClickInterval(), self._verbs, lambda: self._verbs.setAttribute(deaf, False)
-        )
+    def _preset_grid(self) -> QWidget:
+        """Return the rows that set many fields at once: the preset, and the one that fits."""
+        self._preset_row = QWidget()
+        grid = QGridLayout(self._preset_row)
+        grid.setContentsMargins(12, 0, 36, 0)  # as wide as the fields of the form
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(label(tr("Preset"), "muted"), 0, 0)
+        self.presets = QComboBox()
+        self.presets.setObjectName(names.PRESET_BOX)
+        self.presets.setAccessibleName(tr("Preset"))
+        for name, preset in PRESETS.items():
+            self.presets.addItem(tr(preset.title), name)
+            self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)
+        self.presets.activated.connect(lambda _: self._training.choose_preset(self.presets.currentData()))
+        grid.addWidget(self.presets, 0, 1)
+        self.fitting = ElidedLabel("", "muted")
+        self.fitting.setObjectName("fittingPreset")
+        self.fitting.setAccessibleName(tr("Preset that fits this computer"))
+        grid.addWidget(self.fitting, 1, 0, 1, 2)
+        return self._preset_row
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        roomy = self.height() >= ROOMY
-        self.checks.set_compact(not roomy)
-        self.exact.setChecked(self.exact.isChecked() or roomy)
-        self.preview.setFixedHeight(self.preview.fontMetrics().lineSpacing() * 4 + 12)
+        self.launch.checks.set_compact(self.height() < ROOMY)
 
     # -- following the model ----------------------------------------------------------------
 
@@ -276,97 +171,35 @@ class TrainingDock(Dock):
     def _on_runner(self) -> None:
         """Hide the presets for other trainers, as they set fields of our own trainer."""
         self._preset_row.setVisible(self._session.runner.id == NATIVE_ID)
+        self.show_what_helps()
+
+    def _hides(self, name: str) -> bool:
+        """Return whether the field `name` makes no sense yet."""
+        wants = self._session.shows_more or self._training.has_weights(self._checkpoints)
+        return name == "warm_start" and not wants
+
+    def show_what_helps(self, *_: object) -> None:
+        """Show the sweep and the warm start once they make sense, or all of them if the user asked for more."""
+        self._sweep.setVisible(self._session.shows_more or self._training.has_done_task())
+        self.form.refresh()
 
     def _on_tasks(self) -> None:
-        self.form.set_options("task", list(self._session.task_titles()))
+        self.form.set_options("task", {task: task for task in self._session.task_titles()})
 
-    def _on_preset(self, index: int) -> None:
-        values = self.presets.itemData(index)
-        if values:
-            self._training.draft.set_values(values)
+    def _on_hardware(self) -> None:
+        hardware = self._training.hardware
+        self._on_draft()
+        self.form.set_options("device", {device: hardware.device_words(device) for device in hardware.devices()})
 
-    def _name_preset(self, *_: object) -> None:
-        """Select the preset whose values the form has; none if a value differs."""
-        box, draft = self.presets, self._training.draft
-        order = [box.currentIndex(), *range(1, box.count())]
-        found = (index for index in order if index > 0 and draft.holds(box.itemData(index)))
-        box.setCurrentIndex(next(found, 0))
-
-    def _on_checks(self) -> None:
-        training = self._training
-        self.checks.show_checks(training.checks, training.checking)
-        note, tone = self.checks.summary()
-        self._checks_section.note.setText(note)
-        self._checks_section.note.setProperty("role", tone)
-        self._checks_section.note.style().polish(self._checks_section.note)
-        roomy = self.height() >= ROOMY
-        if tone in ("error", "warn") or (training.checking and roomy):
-            self._checks_section.set_open(True)
-        elif tone == "good" and not roomy:
-            self._checks_section.set_open(False)
-
-    def _on_plan(self) -> None:
-        plan, draft = self._training.plan, self._training.draft
-        line = ""
-        if plan is not None:
-            ours = plan.spec.runner == NATIVE_ID
-            line = (
-                train_line(draft.config, draft.wishes()) if ours else guest_line(plan.spec.runner, draft.differences())
-            ) + (" --detach" if self._training.detach else "")
-        self.equivalent.setVisible(bool(line))
-        self.equivalent.setText(line)
-        exact = plan.command_line if plan else ""
-        self.equivalent.setToolTip("\n\n".join(filter(None, (line, exact))))
-        self.preview.setPlainText(plan.command_line if plan else "")
-        self.preview.setToolTip(tr("Runs in {cwd}", cwd=plan.cwd) if plan else "")
-
-    def _on_ready(self) -> None:
-        reason = self._training.reason()
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
-        self.consent.setChecked(self._training.consent)
-        self.consent.setEnabled(self._training.plan is not None)
+    def _on_draft(self, *_: object) -> None:
+        preset, hardware = self._training.draft.preset, self._training.hardware
+        self.presets.setCurrentIndex(self.presets.findData(preset))
+        better = tr("{hardware}: {preset} fits", hardware=hardware.name, preset=tr(PRESETS[hardware.preset].title))
+        self.fitting.setText(hardware.words if preset == hardware.preset else better)
 
     def _on_badge(self) -> None:
-        training, state = self._training, self._training.state
-        self._show_state()
-        ended = training.record is not None and state.is_end and not training.starting
-        self._verbs.setCurrentIndex(1 if ended else 0)
-        self._on_detail()
-
-    def _on_tick(self) -> None:
-        if not self._training.run_id:
-            self._on_detail()
-        else:
-            self._show_state()
-            self._on_detail()
-
-    def _show_state(self) -> None:
         training = self._training
-        if silent := training.stalled_for():
-            self.badge.set_state(training.state, tr("Stalled, no data for {silent:.0f} s", silent=silent))
-        else:
-            word = tr("Validating") if training.validating else ""
-            self.badge.set_state(training.state, word, is_warning=False)
-
-    def _on_detail(self) -> None:
-        record, notice = self._training.record, self._training.notice
-        if record is None:
-            self.elapsed.setText("00:00:00")
-            self.detail.setText(self._training.waiting_words or tr("Nothing has been started yet"))
-            return
-        self.elapsed.setText(elapsed_text(self._status.elapsed_s()))
-        text = record.reason if record.state.is_end else notice.detail if notice else ""
-        if notice is not None and notice.force_at:
-            left = max(0.0, notice.force_at - time.monotonic())
-            text = tr("{value}, forcing in {left:.0f} s", value=notice.detail.split(";")[0], left=left)
-        if record.state is RunState.RUNNING:
-            steps = tr("{env_steps:,} environment steps", env_steps=record.env_steps)
-            unconfirmed = self._training.unconfirmed
-            steps = f"{steps}; {unconfirmed}" if unconfirmed else steps
-            text = self._training.validating or steps
-        self.detail.setText(text or record.run_id)
-
-    def _on_copy(self) -> None:
-        same = self.equivalent.text()
-        QGuiApplication.clipboard().setText(same or self.preview.toPlainText())
+        ended = training.record is not None and training.state.is_end and not training.starting
+        if ended is not self._has_ended:
+            self._has_ended = ended
+            self.show_what_helps()

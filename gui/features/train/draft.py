@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.kit.words import tr
 from gui.state.config_fields import FieldSpec, field_specs
 from trainer_core.lab.presets import PRESETS
 from trainer_core.runners.catalog import NATIVE, AgentRunner
@@ -18,6 +19,7 @@ from trainer_core.wire.spec import NEUTRAL, RunSpec
 DEFAULT_TASK = RunConfig().task
 """Task selected for runners without a default task of their own."""
 FIRST_PRESET = "laptop"
+"""Preset whose values are the form's defaults until `set_preset` names another."""
 
 
 class ConfigDraft(QObject):
@@ -39,6 +41,7 @@ class ConfigDraft(QObject):
         """Take the runner, and `ask_task`, which returns a task's own default values for a task id and a warm start."""
         super().__init__()
         self.runner = runner
+        self._preset = FIRST_PRESET
         self._ask_task = ask_task
         self._asked: tuple[tuple[str, str], Mapping[str, Any]] | None = None
         self._kept: dict[str, dict[str, str]] = {}
@@ -123,6 +126,38 @@ class ConfigDraft(QObject):
             self._texts[spec.name] == spec.show(values[spec.name]) for spec in self.fields if spec.name in values
         )
 
+    def set_preset(self, name: str) -> None:
+        """Take the default values from the preset `name`. Fields that have the old default get the new one."""
+        before, old = dict(self._texts), self._defaults()
+        self._preset = name
+        if self.runner.id == NATIVE.id:
+            now = self._defaults()
+            self._texts = {field: now[field] if text == old[field] else text for field, text in before.items()}
+            self._check()
+        if before != self._texts:
+            self.changed.emit("")
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset with the form's default values."""
+        return self._preset
+
+    def summary(self) -> str:
+        """Return the order in one line, such as "Laptop preset, 64 Game Boys, PPO, seed 3, 2 changed".
+
+        The fields have changed against the preset, or the defaults of another library's trainer.
+        """
+        changed = sum(self.is_changed(name) for name in self._texts if name != "task")
+        if self.runner.id != NATIVE.id:
+            return _joined((self.runner.title,), changed)
+        parts = (
+            tr("{title} preset", title=tr(PRESETS[self._preset].title).split(" (")[0]),
+            tr("{count} Game Boys", count=self._texts["num_envs"]),
+            self._texts["algo"].upper(),
+            tr("seed {seed}", seed=self._texts["seed"]),
+        )
+        return _joined(parts, changed)
+
     def state(self) -> dict[str, dict[str, str]]:
         """Return the texts by field for each runner selected so far, for `put_state`."""
         return {**{one: dict(texts) for one, texts in self._kept.items()}, self.runner.id: dict(self._texts)}
@@ -169,7 +204,7 @@ class ConfigDraft(QObject):
         return self._asked[1]
 
     def _defaults(self, texts: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        usual = _default_texts(self.runner.config_type, self.runner.id == NATIVE.id)
+        usual = _default_texts(self.runner.config_type, self._preset if self.runner.id == NATIVE.id else "")
         wishes = self.wishes(texts)
         wished = {name: self._field(name).show(value) for name, value in wishes.items()}
         return {**usual, **wished} if wished else usual
@@ -212,11 +247,15 @@ class ConfigDraft(QObject):
         return next((spec.name for spec in self.fields if message.startswith(spec.name)), "")
 
 
+def _joined(parts: Iterable[str], changed: int) -> str:
+    return " \u00b7 ".join((*parts, *([tr("{count} changed", count=changed)] if changed else [])))
+
+
 @functools.cache
-def _default_texts(config_type: type, is_native: bool) -> Mapping[str, str]:
-    """Return the default text of each field; for our own trainer those of its first preset.
+def _default_texts(config_type: type, preset: str) -> Mapping[str, str]:
+    """Return the default text of each field: that of the preset, if it has the field, else the field's own.
 
     Cached, because every row of the form reads them at each change.
     """
-    preset = PRESETS[FIRST_PRESET].fields if is_native else {}
-    return {spec.name: spec.show(preset.get(spec.name, spec.default)) for spec in field_specs(config_type)}
+    values = PRESETS[preset].fields if preset else {}
+    return {spec.name: spec.show(values.get(spec.name, spec.default)) for spec in field_specs(config_type)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
@@ -20,28 +21,35 @@ from PySide6.QtWidgets import (
 from gui.features.train.draft import ConfigDraft
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
-from gui.kit.labels import ElidedLabel, icon_button, label, set_role
+from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
 from gui.kit.words import tr
 from gui.state.config_fields import GROUPS, FieldSpec
 from trainer_core.runners.catalog import AgentRunner
+from trainer_core.wire.algorithms import ALGORITHMS
 from trainer_core.wire.spec import NATIVE_ID
 
-LABEL_WIDTH = 116
 LIMITS = {"seconds", "total_env_steps", "target_success"}
-"""Fields in which 0 means no limit, which the form explains."""
+"""Fields in which 0 means no limit: the form shows an empty field that says so."""
+UNITS = {"seconds": ("min", 60.0), "target_success": ("%", 0.01)}
+"""Unit that the form shows for a field, and its size in the unit of the configuration."""
+SUFFIXES = {"%": 0.01, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Units that may be typed behind a number, with their sizes."""
+_NUMBER = re.compile(r"([-+\d.,]+)\s*(%|s|min|h)?")
+_TIP = Qt.ItemDataRole.ToolTipRole
 
 
 class ConfigForm(QWidget):
     """Form of a ConfigDraft in foldable sections; every edit is written to the draft at once."""
 
-    def __init__(self, draft: ConfigDraft, tasks: Sequence[str]) -> None:
+    def __init__(self, draft: ConfigDraft, hides: Callable[[str], bool] = lambda name: False) -> None:
+        """Build the form; `hides` returns whether a field that has its default value is left out for now."""
         super().__init__()
         self.setObjectName(CONFIG_FORM)
-        self._draft = draft
+        self._draft, self._hides = draft, hides
         self._rows: dict[str, _Row] = {}
         self._sections: dict[str, Section] = {}
-        self._offered: dict[str, Sequence[str]] = {"task": tasks, "device": ("cpu", "cuda:0")}
+        self._offered: dict[str, Mapping[str, str]] = {"device": {"cpu": "cpu", "cuda:0": "cuda:0"}}
         self._open = {"basics"}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(8, 4, 8, 4)
@@ -71,7 +79,7 @@ class ConfigForm(QWidget):
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
             grid.setColumnStretch(1, 1)
             for spec in specs:
-                row = _Row(spec, self._offered.get(spec.name, spec.choices))
+                row = _Row(spec, self._offered.get(spec.name) or _words(spec))
                 row.edited.connect(self._draft.set_text)
                 row.reset.connect(self._draft.reset)
                 row.add_to(grid)
@@ -91,16 +99,25 @@ class ConfigForm(QWidget):
         is_guest = runner.id != NATIVE_ID
         has_own_tasks = is_guest and type(runner).check_task is not AgentRunner.check_task
         has_own_tasks = has_own_tasks or "," in self._draft.text("task")
-        return [spec for spec in self._draft.fields if spec.name != "task" or has_own_tasks]
+        return [
+            spec
+            for spec in self._draft.fields
+            if (has_own_tasks if spec.name == "task" else not self._is_hidden(spec.name))
+        ]
+
+    def _is_hidden(self, name: str) -> bool:
+        return self._hides(name) and not self._draft.is_changed(name)
 
     def editor(self, name: str) -> QWidget:
         """Return the widget that edits the field `name`; its objectName is `field_<name>`."""
         return self._rows[name].editor
 
-    def set_options(self, name: str, options: Sequence[str]) -> None:
+    def set_options(self, name: str, options: Mapping[str, str]) -> None:
+        """Offer values for the field `name`, with the text of each."""
         self._offered[name] = options
         if name in self._rows:
             self._rows[name].set_options(options)
+            self.refresh()
 
     def refresh(self) -> None:
         if self._drawn() != self._specs:  # of another runner, or several tasks now
@@ -137,7 +154,7 @@ class _Row(QObject):
     edited = Signal(str, str)
     reset = Signal(str)
 
-    def __init__(self, spec: FieldSpec, options: Sequence[str]) -> None:
+    def __init__(self, spec: FieldSpec, options: Mapping[str, str]) -> None:
         super().__init__()
         self._spec = spec
         self.label = ElidedLabel(tr(spec.label), "muted")
@@ -161,15 +178,18 @@ class _Row(QObject):
                 self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
             if spec.kind is str:
                 self.editor.setPlaceholderText(tr("none"))
+            if spec.name in LIMITS:
+                self.editor.setPlaceholderText(tr("No limit"))
         self.editor.setObjectName(f"field_{spec.name}")
         self.editor.setProperty("compact", True)
         if isinstance(self.editor, QComboBox) and (line := self.editor.lineEdit()) is not None:
             line.setAccessibleName(tr(spec.label))
-        self.editor.setAccessibleName(f"{tr(spec.label)}, {tr(spec.unit)}" if spec.unit else tr(spec.label))
+        unit = tr(UNITS[spec.name][0] if spec.name in UNITS else spec.unit)
+        self.editor.setAccessibleName(f"{tr(spec.label)}, {unit}" if unit else tr(spec.label))
         self.editor.setAccessibleDescription(tr(spec.help))
         self.label.setBuddy(self.editor)
-        self._unit = label(tr(spec.unit), "muted")
-        self._has_unit = bool(spec.unit) or spec.name in LIMITS
+        self._unit = label(unit, "muted")
+        self.note = label("", "warn", wrap=True)
         self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
         self._dot.setFixedSize(20, 20)
         self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
@@ -183,43 +203,58 @@ class _Row(QObject):
         box = QHBoxLayout()
         box.setSpacing(4)
         box.addWidget(self.editor, 1)
-        if self._has_unit:
+        if self._unit.text():
             box.addWidget(self._unit)
         if self._spec.is_folder or self._spec.is_file:
             name = f"browse_{self._spec.name}"
             box.addWidget(icon_button("folder", self._question(), name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
+        if self._spec.name == "algo":
+            grid.addWidget(self.note, line + 1, 0, 1, 3)
 
-    def set_options(self, options: Sequence[str]) -> None:
+    def set_options(self, options: Mapping[str, str]) -> None:
         if isinstance(self.editor, QComboBox):
             text = self.editor.currentText()
             self.editor.blockSignals(True)
             self.editor.clear()
-            self.editor.addItems(list(options))
+            for value, words in options.items():
+                self.editor.addItem(words, value)
+                self.editor.setItemData(self.editor.count() - 1, _caution(self._spec, value), _TIP)
             self.editor.setCurrentText(text)
             self.editor.blockSignals(False)
 
     def show_value(self, text: str, changed: bool, error: str) -> None:
         editor = self.editor
-        if self._spec.name in LIMITS:
-            is_none = text.strip() in ("0", "0.0")
-            self._unit.setText(tr("no limit") if is_none else tr(self._spec.unit))
         editor.blockSignals(True)
         if isinstance(editor, QCheckBox):
             editor.setChecked(text == "true")
         elif isinstance(editor, QComboBox):
-            if editor.currentText() != text:
-                editor.setCurrentText(text)
-            if (line := editor.lineEdit()) is not None and not line.hasFocus():
-                line.setCursorPosition(0)  # show a long id from its beginning
-        elif isinstance(editor, QLineEdit) and editor.text() != text:
-            editor.setText(text)
+            self._show_choice(editor, text)
+        elif isinstance(editor, QLineEdit) and from_form(self._spec, editor.text()) != text:
+            editor.setText(to_form(self._spec, text))
         editor.blockSignals(False)
+        if self._unit.text():  # else it is in no layout, and would be a window
+            self._unit.setVisible(not isinstance(editor, QLineEdit) or bool(editor.text()))
+        self.note.setText(_caution(self._spec, text))
+        self.note.setVisible(bool(self.note.text()))
         self._dot.setVisible(changed)
         set_role(editor, "invalid", bool(error))
         shown = f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)
         editor.setToolTip(error or shown)
+
+    @staticmethod
+    def _show_choice(editor: QComboBox, text: str) -> None:
+        index = editor.findData(text)
+        if index < 0 and not editor.isEditable():
+            editor.addItem(text, text)  # a value from elsewhere, such as another run's
+            index = editor.count() - 1
+        if index >= 0:
+            editor.setCurrentIndex(index)
+        elif editor.currentText() != text:
+            editor.setCurrentText(text)
+        if (line := editor.lineEdit()) is not None and not line.hasFocus():
+            line.setCursorPosition(0)  # show a long id from its beginning
 
     def _question(self) -> str:
         name = tr(self._spec.label)
@@ -238,7 +273,48 @@ class _Row(QObject):
             self._send(path)
 
     def _send(self, text: str) -> None:
-        self.edited.emit(self._spec.name, text)
+        if isinstance(self.editor, QComboBox) and (index := self.editor.findText(text)) >= 0:
+            text = self.editor.itemData(index)
+        self.edited.emit(self._spec.name, from_form(self._spec, text))
+
+
+def _words(spec: FieldSpec) -> dict[str, str]:
+    """Return the text of each choice of a field by its value; algorithms are written in capitals."""
+    return {value: value.upper() if spec.name == "algo" else value for value in spec.choices}
+
+
+def _caution(spec: FieldSpec, value: str) -> str:
+    """Return what an algorithm is known not to learn; empty for others and for any other field."""
+    row = ALGORITHMS.get(value) if spec.name == "algo" else None
+    return tr(row.caution.partition(" (")[0]) if row else ""
+
+
+def to_form(spec: FieldSpec, text: str) -> str:
+    """Return the text of the draft as the form shows it: in the form's unit, and empty for no limit."""
+    if spec.name in LIMITS and text.strip() in ("0", "0.0"):
+        return ""
+    number = _number(text) if spec.name in UNITS else None
+    return text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+
+
+def from_form(spec: FieldSpec, text: str) -> str:
+    """Return the text for the draft of what was typed in the form: in the unit of the configuration, 0 for no limit."""
+    if spec.name in LIMITS and not text.strip():
+        return "0"
+    if spec.name not in UNITS:
+        return text
+    found = _NUMBER.fullmatch(text.strip().lower())
+    number = _number(found[1]) if found else None
+    if found is None or number is None:
+        return text
+    return f"{number * SUFFIXES.get(found[2], UNITS[spec.name][1]):.6g}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
 
 
 def _help(spec: FieldSpec) -> str:

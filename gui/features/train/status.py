@@ -1,4 +1,4 @@
-"""Status line on the run on show: state, speed, time since the last record."""
+"""Status line on the run on show: its last checkpoint and the time since its last record; its time of training."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.train.controller import TrainingController
 from gui.kit.words import tr
-from gui.state.run_words import WORDS, without_middle
+from gui.state.run_progress import since
 from gui.state.telemetry import TelemetryModel
 from trainer_core.wire.run_record import RunState
-
-LONGEST = 40
-"""Most characters of a run's name in the status line."""
 
 
 class RunStatus(QObject):
@@ -46,21 +43,16 @@ class RunStatus(QObject):
 
     def renew(self) -> None:
         run, state = self._training.record, self._training.state
-        self.run = (
-            tr(
-                "Run {value} {lower}",
-                value=without_middle(self._telemetry.label(run.run_id), LONGEST),
-                lower=tr(WORDS[state]).lower(),
-            )
-            if run
-            else tr("No run")
-        )
         shown = self._telemetry.runs.get(self._training.run_id)
         last = shown.last_update if shown is not None and state is RunState.RUNNING else None
-        self.speed = tr("{sps:,.0f} steps/s", sps=last.sps) if last else ""
-        if missed := self._training.missed:
-            self.speed += tr("  {missed:,} records from the log", missed=missed)
-        self.age = (
-            tr("last record {value:.0f} s ago", value=time.time() - last.time) if last else self._training.waiting_words
-        )
+        self.run = self._training.waiting_words or ("" if run is not None else tr("No run yet"))
+        if shown is not None and shown.checkpoints and state is RunState.RUNNING:
+            saved = shown.checkpoints[-1]
+            self.run = tr("Checkpoint saved at {steps:,} steps, {ago}", steps=saved.env_steps, ago=since(saved.time))
+        missed = self._training.missed
+        self.speed = tr("{missed:,} records read from the log", missed=missed) if missed else ""
+        self.age = ""
+        if last is not None:
+            age = time.time() - last.time
+            self.age = tr("Last record now") if age < 1 else tr("Last record {ago}", ago=since(last.time))
         self.changed.emit()

@@ -1,171 +1,220 @@
-"""Wall of the first environments of a training run: their pictures as tiles."""
+"""Tab *Wall* with the first environments of a training run, and one of them large in the tab *Live*."""
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.features.train.controller import TrainingController
-from gui.kit import object_names as names
-from gui.kit.labels import ElidedLabel, button
-from gui.kit.screen import FrameSource, Mark, Palette, Screen, best_columns, place_of, tile, tile_at
+from gui.features.train.wall_order import SORTS, WallOrder
+from gui.features.train.wall_view import DistanceKey, WallView, grids
+from gui.kit.labels import ElidedLabel, button, label
+from gui.kit.screen import FrameSource, Palette, Screen
+from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.compiling import Compiling, CompilingCard
+from gui.state.session import Navigation, Place
+from gui.state.situation import Situation
+from gui.state.telemetry import TelemetryModel
 from trainer_core.wire import commands, records
-from trainer_core.wire.records import WallEvent
 from trainer_core.wire.run_record import RunState
 
-SORTS = ("env", "success", "dist")
-SETTLE_S = 2.0
-"""Seconds between two sorts of the tiles, so that they do not move all the time."""
-WATCH_ENVS = (4, 16, 64)
 FRAME_MS = 33
+SCALE_KEY = "wall/scale"
+KEYS_ROOM = 900
+"""Least width in pixels in which the tab row explains the tiles: in a narrower one it would hide tabs."""
+MOST_WATCHED = 256
+"""Most environments whose pictures are asked of a run."""
 
 
-class WallOrder:
-    """Order of the tiles of the wall; without data from the trainer they are in the order of the environments."""
+class Console(QWidget):
+    """One environment of the run, large; shown in the tab *Live* until a game plays there."""
 
-    def __init__(self) -> None:
-        self.by = "env"
-        self.told: WallEvent | None = None
-        self.frozen: dict[int, np.ndarray] = {}
-        """Last picture by environment index of tiles that the user froze; the environments themselves go on."""
-        self._order: list[int] = []
-        self._next = 0.0
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self.setObjectName("consoleView")
+        self.screen_view = Screen(palette, "consoleScreen", tr("One Game Boy of the training run"))
+        self.caption = ElidedLabel("", "muted")
+        self.back = button(tr("Show all"), "wallBackButton")
+        self.freeze = button(
+            tr("Freeze"),
+            "wallFreezeButton",
+            tip=tr("Freeze this picture on the wall while the run continues; right-click does the same"),
+        )
+        self.freeze.setCheckable(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.screen_view, 1)
+        row = QHBoxLayout()
+        row.setContentsMargins(16, 8, 16, 8)
+        row.setSpacing(8)
+        row.addWidget(self.caption, 1)
+        row.addWidget(self.freeze)
+        row.addWidget(self.back)
+        column.addLayout(row)
 
-    def forget(self) -> None:
-        """Discard all data, because another run or another number of environments is watched."""
-        self.told, self.frozen, self._order, self._next = None, {}, [], 0.0
-
-    def sort_by(self, by: str) -> None:
-        """Sort the tiles by a key of SORTS: index, most successes first, or least distance first."""
-        self.by, self._next = by, 0.0
-
-    def order(self, count: int) -> list[int]:
-        """Return the environment index at each place of a wall of `count` tiles."""
-        now = time.monotonic()
-        if len(self._order) != count or now >= self._next:
-            self._next = now + SETTLE_S
-            self._order = sorted(range(count), key=self._key)
-        return self._order
-
-    def toggle_frozen(self, env: int, picture: np.ndarray) -> None:
-        if self.frozen.pop(env, None) is None:
-            self.frozen[env] = picture.copy()
-
-    def pictures(self, pictures: np.ndarray) -> np.ndarray:
-        """Return `pictures` u8[N, H, W(, 3)] in the order of the tiles, with the old pictures of frozen ones."""
-        order = self.order(len(pictures))
-        shown = pictures[order]
-        for place, env in enumerate(order):
-            frozen = self.frozen.get(env)
-            if frozen is not None and frozen.shape == shown.shape[1:]:
-                shown[place] = frozen
-        return shown
-
-    def words(self, env: int) -> str:
-        """Return an environment's goal distance and successes as text; empty if the trainer does not send them."""
-        told = self.told
-        if told is None or env >= len(told.dist):
-            return ""
-        return f"{told.dist[env]:.2f}  {told.successes[env]}/{told.episodes[env]}"
-
-    def _key(self, env: int) -> tuple[float, int]:
-        told = self.told
-        if told is None or env >= len(told.dist):
-            return 0.0, env
-        match self.by:
-            case "success":
-                return -told.successes[env] / max(1, told.episodes[env]), env
-            case "dist":
-                return told.dist[env], env
-        return 0.0, env
+    def keyPressEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+        """Return to the wall at Escape."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.back.click()
+        else:
+            super().keyPressEvent(event)
 
 
 class EnvWall(QWidget):
-    """Tab with the wall; the training worker sends pictures only while the tab is visible."""
+    """Tab with the wall; the training worker sends pictures only while the wall or a console of it is visible."""
 
-    def __init__(self, bridge: Bridge, training: TrainingController, compiling: Compiling, palette: Palette) -> None:
+    zoomed_changed = Signal(bool)
+    """True when a console is to be shown large, False when the wall is shown again."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        training: TrainingController,
+        compiling: Compiling,
+        palette: Palette,
+        navigation: Navigation,
+        telemetry: TelemetryModel,
+        settings: Settings,
+    ) -> None:
         super().__init__()
-        self._bridge, self._training = bridge, training
+        self._bridge, self._training, self._navigation = bridge, training, navigation
+        self._telemetry, self._settings = telemetry, settings
         self.source = FrameSource()
-        self._watched = ""
+        self._watched, self._sent = "", 0
+        """Id of the run that sends pictures, and of how many environments."""
         self._pictured = ""
         """Id of the run whose pictures are shown: the watched run, or the last one that was watched."""
-        self._zoomed = -1
-        self._columns = 1
-        self._tile = (144, 160)
+        self.zoomed = -1
+        """Environment that is shown large; -1 for none."""
         self.order = WallOrder()
+        self._farthest = 0.0
         self._newest: np.ndarray | None = None
         """Newest pictures by environment, u8[N, H, W(, 3)]; None before the first."""
-        self.screen_view = Screen(palette, names.ENV_WALL, tr("Game Boys of the training run"))
-        self.screen_view.pixel_clicked.connect(self._on_click)
-        self.screen_view.installEventFilter(self)
+        self.view = WallView(palette)
+        self.view.clicked.connect(self._zoom)
+        self.view.frozen.connect(self._freeze)
+        self.view.resized.connect(self._fit)
+        self.console = Console(palette)
+        self.console.back.clicked.connect(self._on_back)
+        self.console.freeze.clicked.connect(lambda: self._freeze(self.zoomed))
+        self.console.screen_view.pixel_clicked.connect(self._on_back)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         self.card = CompilingCard(compiling, lambda: training.run_id, "wallCompiling")
         column.addWidget(self.card, 1)
-        column.addWidget(self.screen_view, 1)
-        column.addLayout(self._bar())
+        column.addWidget(self.view, 1)
+        self.corner = self._corner()
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
         training.badge_changed.connect(self._watch)
+        telemetry.run_told.connect(lambda run_id: self._fit())
         bridge.event_received.connect(self._on_event)
         self.card.hide()
         self.card.turned.connect(self.card.setVisible)
-        self.card.turned.connect(self.screen_view.setHidden)
+        self.card.turned.connect(self.view.setHidden)
+        self._fit()
         self._refresh()
 
-    def _bar(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 8, 12, 8)
+    def _corner(self) -> QWidget:
+        """Return the controls at the right end of the tabs: what the captions mean, number of tiles, sorting."""
+        made = QWidget()
+        row = QHBoxLayout(made)
+        row.setContentsMargins(8, 0, 16, 0)
         row.setSpacing(8)
-        self.caption = ElidedLabel("", "muted")
-        row.addWidget(self.caption, 1)
-        self.back = button(tr("Show all"), "wallBackButton", clicked=lambda: self._zoom(-1))
-        self.back.hide()
-        row.addWidget(self.back)
-        self.freeze = button(
-            tr("Freeze"),
-            "wallFreezeButton",
-            clicked=self._freeze_zoomed,
-            tip=tr("Keep this picture on the wall; the run goes on. A right click does it too"),
-        )
-        self.freeze.setCheckable(True)
-        self.freeze.hide()
-        row.addWidget(self.freeze)
-        self.sort = QComboBox()
-        self.sort.setObjectName("wallSort")
-        self.sort.setAccessibleName(tr("How the wall is sorted"))
-        for by, text in zip(SORTS, (tr("By number"), tr("By success"), tr("By distance")), strict=True):
-            self.sort.addItem(text, by)
-        self.sort.activated.connect(self._on_sort)
-        row.addWidget(self.sort)
+        self.caption = label("", "caption")
+        row.addWidget(self.caption)
+        self._keys = [
+            label(tr("goals of episodes"), "caption"),
+            DistanceKey(),
+            label(tr("distance to goal"), "caption"),
+        ]
+        for each in self._keys:
+            row.addWidget(each)
+        row.addSpacing(8)
         self.count = QComboBox()
         self.count.setObjectName("wallCount")
         self.count.setAccessibleName(tr("Game Boys on the wall"))
-        for number in WATCH_ENVS:
-            self.count.addItem(tr("{number} Game Boys", number=number), number)
-        self.count.setCurrentIndex(1)
-        self.count.activated.connect(lambda: self._watch(again=True))
+        self.count.activated.connect(self._on_count)
         row.addWidget(self.count)
-        return row
+        self.sort = QComboBox()
+        self.sort.setObjectName("wallSort")
+        self.sort.setAccessibleName(tr("Order of the wall"))
+        texts = (tr("Sort: by number"), tr("Sort: by success"), tr("Sort: by distance"))
+        for by, text in zip(SORTS, texts, strict=True):
+            self.sort.addItem(text, by)
+        self.sort.activated.connect(self._on_sort)
+        row.addWidget(self.sort)
+        for box in (self.count, self.sort):
+            box.setProperty("flat", True)
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        return made
 
     def showEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().showEvent(event)
         self._timer.start()
+        self._fit()
         self._watch()
 
     def hideEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         super().hideEvent(event)
-        self._timer.stop()
-        self._unwatch()
+        QTimer.singleShot(0, self, self._rest)
+
+    def recolor(self) -> None:
+        """Repaint the pictures after the palette's colours changed."""
+        self.view.recolor()
+        self.console.screen_view.recolor()
+
+    def _rest(self) -> None:
+        """Stop the pictures unless a console is shown large."""
+        if not self._is_seen():
+            self._timer.stop()
+            self._unwatch()
+
+    def _is_seen(self) -> bool:
+        return self.isVisible() or self.console.isVisible()
+
+    # -- how many ---------------------------------------------------------------------------
+
+    def _envs(self) -> int:
+        """Return the number of the run's environments; 0 while it is unknown."""
+        told = self._telemetry.runs.get(self._training.run_id)
+        count = told.meta.num_envs if told is not None and told.meta is not None else 0
+        return count or (len(self._newest) if self._newest is not None else 0)
+
+    def _fit(self) -> None:
+        """Offer the numbers of tiles that fill the room, and take the one of the scale that was chosen last."""
+        envs = self._envs()
+        found = grids(self.view.size(), envs or 1 << 16, self.devicePixelRatioF(), self.view.picture_size)
+        wanted = self._settings.number(SCALE_KEY, 1.0)
+        for each in self._keys:
+            each.setVisible(not self.sort.isHidden() and self.width() >= KEYS_ROOM)
+        grid = min(found, key=lambda one: (abs(one.scale - wanted), one.scale))
+        items = [(f"{one.count}", one.scale) for one in found]
+        if envs:
+            items = [(tr("{count} of {envs}", count=one.count, envs=envs), one.scale) for one in found]
+        if items != [(self.count.itemText(at), self.count.itemData(at)) for at in range(self.count.count())]:
+            self.count.clear()
+            for text, scale in items:
+                self.count.addItem(text, scale)
+        self.count.setCurrentIndex(found.index(grid))
+        self.view.grid = grid
+        if self._watched and self._sent != self._wanted_envs():
+            self._watch(again=True)
+        self._paint()
+
+    def _wanted_envs(self) -> int:
+        """Return the number of environments whose pictures are needed; sorted ones are chosen among all."""
+        envs, count = self._envs(), self.view.grid.count
+        return min(envs, MOST_WATCHED) if envs and self.order.by != "env" else min(count, MOST_WATCHED)
+
+    def _on_count(self) -> None:
+        self._settings.set(SCALE_KEY, float(self.count.currentData()))
+        self._fit()
 
     def _watch(self, again: bool = False) -> None:
         """Ask the run on show to send pictures, and tell a run watched before to stop.
@@ -179,7 +228,7 @@ class EnvWall(QWidget):
         )
         if run_id != self._pictured:
             self._show_none()
-        if not watchable or not self.isVisible():
+        if not watchable or not self._is_seen():
             if self._watched and not watchable:
                 self._unwatch()
             self._refresh()
@@ -188,17 +237,22 @@ class EnvWall(QWidget):
             return
         if run_id != self._watched:
             self._unwatch()
+            self.order.forget()
+            self._farthest = 0.0
         self._watched = self._pictured = run_id
-        self.order.forget()
         self.source.open(self._bridge.home.run(run_id).frames)
-        self._send(run_id, int(self.count.currentData()))
+        self._sent = self._wanted_envs()
+        self._send(run_id, self._sent)
         self._refresh()
 
     def _show_none(self) -> None:
         """Remove the pictures, because another run is on show."""
-        self._pictured, self._newest, self._zoomed = "", None, -1
-        self.screen_view.marks = []
-        self.screen_view.clear()
+        if self.zoomed >= 0:
+            self.zoomed_changed.emit(False)
+        self._pictured, self._newest, self.zoomed = "", None, -1
+        self.view.clear()
+        self.console.screen_view.clear()
+        self._fit()
 
     def _unwatch(self) -> None:
         if self._watched and self._bridge.service.takes_commands(self._watched):
@@ -214,69 +268,44 @@ class EnvWall(QWidget):
         found = self.source.latest()
         if found is None:
             return
+        is_first = self._newest is None
         _, self._newest = found
-        self._paint()
-        if self.screen_view.hint:
+        if is_first:
+            self._fit()
             self._refresh()
+        self._paint()
 
     def _paint(self) -> None:
         pictures = self._newest
         if pictures is None:
             return
-        self.screen_view.fills = not 0 <= self._zoomed < len(pictures)
-        if not self.screen_view.fills:
-            frozen = self.order.frozen.get(self._zoomed)
-            self.screen_view.marks = []
-            self.screen_view.show_picture(pictures[self._zoomed] if frozen is None else frozen)
+        if self.console.isVisible() and 0 <= self.zoomed < len(pictures):
+            frozen = self.order.frozen.get(self.zoomed)
+            self.console.screen_view.show_picture(pictures[self.zoomed] if frozen is None else frozen)
             return
-        self._tile = pictures.shape[1:3]
-        room = (self.screen_view.width(), self.screen_view.height())
-        self._columns = best_columns(len(pictures), self._tile, room)
-        self.screen_view.show_picture(tile(self.order.pictures(pictures), self._columns))
-        self.screen_view.marks = [
-            Mark(
-                QRect(*place_of(place, self._columns, self._tile), self._tile[1], self._tile[0]),
-                self.order.words(env),
-                env in self.order.frozen,
-            )
-            for place, env in enumerate(self.order.order(len(pictures)))
-        ]
+        order = self.order.order(len(pictures))
+        self.view.order, self.view.still = order, set(self.order.frozen)
+        self.view.show_pictures(self.order.pictures(pictures))
 
     def _on_event(self, run_id: str, event: object) -> None:
-        if run_id == self._watched and isinstance(event, records.WallEvent):
-            self.order.told = event
-            if self._zoomed >= 0:
-                self._refresh()
+        if run_id != self._watched or not isinstance(event, records.WallEvent):
+            return
+        before, self.order.told = self.order.told, event
+        self._farthest = max(self._farthest, *event.dist)
+        self.view.left = {env: dist / (self._farthest or 1.0) for env, dist in enumerate(event.dist)}
+        self.view.words = {env: self.order.words(env) for env in range(len(event.dist))}
+        if before is not None:
+            for env, (old, new) in enumerate(zip(before.successes, event.successes, strict=False)):
+                if new > old:
+                    self.view.note_goal(env)
+        if self.zoomed >= 0 or before is None:
+            self._refresh()
 
     def _on_sort(self) -> None:
         self.order.sort_by(self.sort.currentData())
-        self._paint()
+        self._fit()
 
     # -- one tile ---------------------------------------------------------------------------
-
-    def _env_at(self, x: int, y: int) -> int:
-        """Return the environment index at a pixel of the wall; -1 between or beside tiles."""
-        if self._zoomed >= 0 or self._newest is None:
-            return self._zoomed
-        order = self.order.order(len(self._newest))
-        place = tile_at(x, y, self._columns, self._tile)
-        return order[place] if place < len(order) else -1
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Freeze the tile under a right click, or let it continue."""
-        if (
-            isinstance(event, QMouseEvent)
-            and event.type() == QEvent.Type.MouseButtonPress
-            and event.button() == Qt.MouseButton.RightButton
-        ):
-            found = self.screen_view.pixel_at(event.position().x(), event.position().y())
-            if found is not None:
-                self._freeze(self._env_at(*found))
-            return True
-        return super().eventFilter(watched, event)
-
-    def _freeze_zoomed(self) -> None:
-        self._freeze(self._zoomed)
 
     def _freeze(self, env: int) -> None:
         if self._newest is not None and 0 <= env < len(self._newest):
@@ -284,23 +313,37 @@ class EnvWall(QWidget):
             self._paint()
             self._refresh()
 
-    def _on_click(self, x: int, y: int) -> None:
-        self._zoom(self._env_at(x, y) if self._zoomed < 0 else -1)
-
     def _zoom(self, env: int) -> None:
-        self._zoomed = env
+        self.zoomed = env
+        self.zoomed_changed.emit(True)
+        self._navigation.show_game()
+        self.console.screen_view.setFocus(Qt.FocusReason.OtherFocusReason)
         self._paint()
         self._refresh()
 
+    def leave_console(self, situation: Situation) -> None:
+        """Show no console any more where the next run is set up or a policy plays."""
+        if self.zoomed >= 0 and situation in (Situation.SETUP, Situation.WATCH, Situation.PLAY):
+            self.zoomed = -1
+            self.zoomed_changed.emit(False)
+
+    def _on_back(self, *_: object) -> None:
+        self.zoomed = -1
+        self.zoomed_changed.emit(False)
+        self._navigation.show(Place.WALL)
+        self._refresh()
+
     def _refresh(self) -> None:
-        is_zoomed = self._zoomed >= 0
-        self.back.setVisible(is_zoomed)
-        self.freeze.setVisible(is_zoomed)
-        self.freeze.setChecked(self._zoomed in self.order.frozen)
-        self.sort.setVisible(not is_zoomed)
-        self.caption.setText(self._caption() + (self._zoomed_words() if is_zoomed else self._wall_words()))
-        self.screen_view.hint = self._hint()
-        self.screen_view.update()
+        self.console.freeze.setChecked(self.zoomed in self.order.frozen)
+        self.console.caption.setText(self._zoomed_words() if self.zoomed >= 0 else "")
+        self.view.hint = self._hint()
+        told = bool(self._watched) and self.order.told is not None
+        for each in self._keys:
+            each.setVisible(told and self.width() >= KEYS_ROOM)
+        self.sort.setVisible(told)
+        self.caption.setText(self._caption())
+        self.caption.setVisible(not told)
+        self.view.update()
 
     def _why_no_pictures(self) -> str:
         """Return a text on why the run on show sends no pictures: starting, queued or ended.
@@ -311,30 +354,24 @@ class EnvWall(QWidget):
         if state in (RunState.PREFLIGHT, RunState.STARTING):
             return tr("The run is starting")
         if state is RunState.QUEUED:
-            return tr("The run waits in the queue")
+            return tr("The run is waiting in the queue")
         return tr("This run has ended") if state.is_end else ""
 
     def _hint(self) -> str:
-        if not self._watched and not self.screen_view.has_picture:
+        if self._newest is not None:
+            return ""
+        if not self._watched:
             return self._why_no_pictures() or tr("Start a run to see its Game Boys here")
-        return tr("Waiting for the first picture") if self._watched and not self.source.seq else ""
+        return tr("Waiting for the first picture")
 
     def _caption(self) -> str:
         if self._watched:
-            return tr("Run {value}", value=self._watched[-4:])
-        if self.screen_view.has_picture:
-            return tr("The last pictures of the run")
-        return self._why_no_pictures() or tr("Nothing is training")
+            return ""
+        return tr("Last pictures, run finished") if self._newest is not None else ""
 
     def _zoomed_words(self) -> str:
-        text = tr(", Game Boy {zoomed}", zoomed=self._zoomed)
-        if self._zoomed in self.order.frozen:
+        text = tr("Game Boy {zoomed} of {run}", zoomed=self.zoomed + 1, run=self._telemetry.label(self._pictured))
+        if self.zoomed in self.order.frozen:
             return text + tr(", frozen")
-        words = self.order.words(self._zoomed)
-        return text + tr(", distance and goals {words}", words=words) if words else text
-
-    def _wall_words(self) -> str:
-        if not self._watched:
-            return ""
-        is_told = self.order.by == "env" or self.order.told is not None
-        return tr(", click one to see it large") + ("" if is_told else tr("; its trainer tells nothing to sort by"))
+        words = self.order.words(self.zoomed)
+        return text + tr(", goals of episodes: {words}", words=words) if words else text

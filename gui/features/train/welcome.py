@@ -9,47 +9,55 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import DEMO, DEMO_S, TrainingController
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
-from gui.kit.labels import button, label
+from gui.kit.labels import button, label, rule
+from gui.kit.painting import guarded
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import END_OF_RUN, Notices
 from gui.state.session import Navigation
+from gui.state.task_preview import GAP, TaskPreview
 from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
 
-CARD_WIDTH = 460
-MARGIN = 24
+PICTURE, CAPTION = (288, 320), 32
+"""Size (height, width) of each picture on the card, and the pixels below them."""
+CARD_WIDTH = 2 * PICTURE[1] + GAP
+MARGIN = 40
+LOW = 640
+"""Height of the page in pixels below which the pictures are half as large."""
 
 
 class Welcome(QWidget):
     """Welcome page with two states: an invitation, then the command to which the user agrees."""
 
-    def __init__(self, training: TrainingController, navigation: Navigation, actions: ActionRegistry) -> None:
+    def __init__(
+        self, training: TrainingController, navigation: Navigation, actions: ActionRegistry, preview: TaskPreview
+    ) -> None:
+        """Build the page; `preview` shows the start and the goal of the demo's task."""
         super().__init__()
         self._training, self._actions = training, actions
+        self._preview = preview
         self.setObjectName("welcomePage")
         outer = QVBoxLayout(self)
         outer.addStretch(1)
         self._faces = (self._invitation(), self._agreement())
         card = QFrame()
         card.setProperty("role", "card")
-        card.setMaximumWidth(CARD_WIDTH)
-        inner = QVBoxLayout(card)
-        inner.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+        self._inner = inner = QVBoxLayout(card)
         for face in self._faces:
             inner.addWidget(face)
         self._show_face(0)
         row = QHBoxLayout()
         row.addStretch(1)
-        row.addWidget(card, 100)
+        row.addWidget(card)
         row.addStretch(1)
         outer.addLayout(row)
         outer.addStretch(1)
@@ -64,13 +72,14 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
+        column.addWidget(self._preview)
+        column.addSpacing(8)
         column.addWidget(label(tr("Train an agent on a Game Boy"), "heading", wrap=True))
         column.addWidget(
             label(
                 tr(
-                    "Many Game Boys run side by side; one policy learns from their screens alone. "
-                    "The demo starts a short run on this computer and shows its curves as they "
-                    "move."
+                    "Many Game Boys run side by side, and one policy learns from their screens how to get from the "
+                    "first picture to the second. Then you watch it play."
                 ),
                 "muted",
                 wrap=True,
@@ -79,20 +88,19 @@ class Welcome(QWidget):
         column.addSpacing(8)
         self.start = button(tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start)
         self.start.setDefault(True)
+        play, rom = self._actions["playGame"].trigger, self._actions["openRom"].trigger
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.start)
-        row.addStretch(1)
-        column.addLayout(row)
-        row = QHBoxLayout()  # three side by side do not fit a narrow window
-        row.setSpacing(8)
-        play = self._actions["playGame"].trigger
         row.addWidget(button(tr("Play it yourself"), "playYourselfButton", clicked=play))
-        rom = self._actions["openRom"].trigger
-        row.addWidget(button(tr("Open ROM..."), "openOwnRomButton", clicked=rom))
+        row.addWidget(button(tr("Open a ROM..."), "openOwnRomButton", clicked=rom))
         row.addStretch(1)
+        row.addWidget(label(tr("about 30 seconds"), "caption"))
         column.addLayout(row)
-        column.addStretch(1)
+        column.addSpacing(8)
+        column.addWidget(rule())
+        self.preset = label("", "caption", wrap=True)
+        column.addWidget(self.preset)
         return face
 
     def _agreement(self) -> QWidget:
@@ -100,7 +108,7 @@ class Welcome(QWidget):
         column = QVBoxLayout(face)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label(tr("This command will run"), "heading", wrap=True))
+        column.addWidget(label(tr("The demo runs this command"), "heading", wrap=True))
         self.command = QPlainTextEdit()
         self.command.setObjectName("demoCommand")
         self.command.setAccessibleName(tr("The demo's exact command"))
@@ -117,7 +125,7 @@ class Welcome(QWidget):
         column.addSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
-        self.agree = button(tr("Run it"), "runDemoButton", primary=True, clicked=self._training.start_demo)
+        self.agree = button(tr("Start the demo"), "runDemoButton", primary=True, clicked=self._training.start_demo)
         row.addWidget(self.agree)
         row.addWidget(button(tr("Back"), "demoBackButton", clicked=self._on_back))
         row.addStretch(1)
@@ -126,13 +134,38 @@ class Welcome(QWidget):
         return face
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Set the heights of wrapped texts for the new width, which nested Qt layouts do not do."""
+        """Choose the size of the pictures, and the heights of wrapped texts, which nested Qt layouts do not set."""
         super().resizeEvent(event)
-        width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 2 * MARGIN) - 2 * MARGIN)
+        is_low = self.height() < LOW or self.width() < CARD_WIDTH + 4 * MARGIN
+        parts = 2 if is_low else 1
+        margin = MARGIN // parts
+        width = max(CARD_WIDTH // 2, min(CARD_WIDTH, self.width() - 3 * margin))
+        self._inner.setContentsMargins(margin, margin, margin, margin)
+        self._preview.setFixedSize(width, (PICTURE[0] * 3 // 4 if is_low else PICTURE[0]) + CAPTION)
+        for face in self._faces:
+            face.setFixedWidth(width)
         for text in self.findChildren(QLabel):
             if text.wordWrap():
                 text.setMinimumHeight(0)  # else the height of a narrow window would remain
                 text.setMinimumHeight(text.heightForWidth(width))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.window().focusWidget() is None:
+            self.start.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Press the button with the focus at Return, as in a dialog."""
+        focused = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focused, QPushButton):
+            focused.click()
+        else:
+            super().keyPressEvent(event)
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(theme.current().letterbox))
 
     def _show_face(self, shown: int) -> None:
         for index, face in enumerate(self._faces):
@@ -151,18 +184,26 @@ class Welcome(QWidget):
         if is_shown:
             self._on_back()
             self.start.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif (focused := self.focusWidget()) is not None:
+            focused.clearFocus()  # else Qt gives the focus to some field of a dock
 
     def _refresh(self) -> None:
         training = self._training
         plan = training.plan
+        self.preset.setText(training.demo_words)
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
-        self.where.setText(tr("It writes only into {folder} and stops a minute after its first update.", folder=folder))
+        self.where.setText(
+            tr("The demo saves only into {folder} and stops a minute after its first update.", folder=folder)
+        )
         self.checks.show_checks(training.checks, training.checking)
         failed = any(check.status == "fail" for check in training.checks)
         idle = training.state in (RunState.IDLE,) or training.state.is_end
+        was_enabled = self.agree.isEnabled()
         self.agree.setEnabled(plan is not None and not failed and idle and not training.starting)
-        self.agree.setText(tr("Starting...") if training.starting else tr("Run it"))
+        if self.agree.isEnabled() and not was_enabled and self.agree.isVisible():
+            self.agree.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.agree.setText(tr("Starting...") if training.starting else tr("Start the demo"))
 
 
 class Demo(QObject):
@@ -211,16 +252,16 @@ class Demo(QObject):
             return
         if run.best_success_rate >= DEMO.fields["target_success"]:
             self._notices.tell(
-                tr("It learned"),
+                tr("The agent has learned it"),
                 tr("{best_success_rate:.0%} success", best_success_rate=run.best_success_rate),
                 "good",
-                tr("Watch it play"),
+                tr("Deploy"),
                 self._watch,
                 subject=END_OF_RUN,
             )
         else:
             self._notices.tell(
-                tr("Not yet"),
+                tr("Not yet learned"),
                 tr(
                     "{best_success_rate:.0%} success after {demo_s:g} s of training",
                     best_success_rate=run.best_success_rate,

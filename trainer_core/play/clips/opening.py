@@ -12,6 +12,7 @@ from trainer_core.lab.recording import Recording, read_recording, read_shown, re
 from trainer_core.lab.unfinished_recordings import is_unfinished, recover, require_abandoned
 from trainer_core.play.clips.animations import animation
 from trainer_core.play.clips.arc_lines import arc_lines
+from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.receipts import receipt
 from trainer_core.wire.errors import LabError
 
@@ -110,6 +111,7 @@ def _make(path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callabl
         return ""
     if path.suffix.lower() == ".jsonl":
         return arc_lines(path, out)[1]
+    movie = read_movie(path)  # a wrong file is told before the emulator is imported
     from trainer_core.play.clips.pressing import press_movie
 
-    return press_movie(path, out, rom, home, on_progress)[1]
+    return press_movie(path, movie, out, rom, home, on_progress)[1]

@@ -12,18 +12,17 @@ from trainer_core.envs.single_game import ConsoleGame
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.lab.roms import known_roms, named_rom
-from trainer_core.play.clips.movies import Movie, digest, read_movie
+from trainer_core.play.clips.movies import Movie, digest
 from trainer_core.wire.errors import LabError
 
 
 def press_movie(
-    path: Path, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
+    path: Path, movie: Movie, out: Path, rom: str, home: HomePaths, on_progress: Callable[[float], None]
 ) -> tuple[Path, str]:
-    """Play an input movie on our console into a recording in `out`; return (recording, note for the user).
+    """Play the input movie of the file `path` into a recording in `out`; return (recording, note for the user).
 
     `rom` names its game; "" searches the known ROMs. Raises LabError.
     """
-    movie = read_movie(path)
     cartridge, place = find_game(path, movie, rom, home)
     game = ConsoleGame(cartridge, str(place), [])
     game.restart(0)

@@ -27,7 +27,7 @@ class CleanRlConfig(CheckoutFields, PlayingGuestConfig):
 
     task: str = option("pocket_quest/leave_bedroom", "Task", "basics")
     """Task id of ours, or a Gymnasium id such as CartPole-v1."""
-    total_env_steps: int = option(0, "Environment steps", "basics", minimum=0)
+    total_env_steps: int = option(0, "Stop after steps", "basics", minimum=0)
     """The script's --total-timesteps; 0 = the script's own default."""
     algo: Algorithm = option("ppo", "Script", "basics", choices=ALGORITHMS)
     """Which script: cleanrl/ALGO.py of the checkout."""

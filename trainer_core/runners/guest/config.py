@@ -19,7 +19,7 @@ class GuestConfig:
     """cpu or cuda:N."""
     seconds: float = option(0.0, "Time limit", "basics", minimum=0, unit="s")
     """Stop after so many seconds of wall time; 0 = no limit."""
-    total_env_steps: int = option(0, "Environment steps", "basics", minimum=0)
+    total_env_steps: int = option(0, "Stop after steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
     target_success: float = option(0.0, "Stop at success", "basics", minimum=0, maximum=1)
     """Stop once greedy validation on held-out starts reaches this; 0 = go on."""
@@ -46,7 +46,7 @@ class GuestConfig:
 class PlayingGuestConfig(GuestConfig):
     """Options of a library that plays the game while it learns."""
 
-    demo_starts: float = option(0.75, "Starts along demos", "env", minimum=0, maximum=0.9)
+    demo_starts: float = option(0.75, "Starts along demonstrations", "env", minimum=0, maximum=0.9)
     """Share of training episodes that begin along the task's demonstrations, if it has any; 0 = all
     at the task's own starts. Validation always begins there."""
 

@@ -42,7 +42,7 @@ class SpadeBdiConfig(GuestConfig):
     """Plans of a second agent to talk to; none = no coach; empty = the example."""
     exploration: float = option(0.1, "Exploration", "learning", minimum=0, maximum=1)
     """Share of .choose that picks any option, once all were tried."""
-    total_env_steps: int = option(4_000, "Environment steps", "basics", minimum=0)
+    total_env_steps: int = option(4_000, "Stop after steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
     eval_every: int = option(2_000, "Validate every", "logging", minimum=0, unit="steps")
     """Environment steps between two validations; 0 disables."""

@@ -1,0 +1,169 @@
+"""Foot of the training form: checks, the command on one line, consent, Start."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from gui.features.train.checks import ChecksView
+from gui.features.train.controller import TrainingController
+from gui.kit import object_names as names
+from gui.kit import theme
+from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.containers import Section
+from gui.kit.icons import icon
+from gui.kit.labels import ElidedLabel, icon_button, label, set_role
+from gui.kit.words import tr
+from gui.state.config_fields import guest_line, train_line
+from trainer_core.wire.spec import NATIVE_ID
+
+_SIGNS = {"good": "\u2713", "warn": "!", "error": "\u2717"}
+LINES = 6
+"""Height of the exact command in lines."""
+
+
+class CommandLine(QFrame):
+    """The command on one line; a click unfolds the exact process and the choices that change it."""
+
+    detach_chosen = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("role", "banner")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 2, 2, 2)
+        column.setSpacing(4)
+        row = QHBoxLayout()
+        row.setSpacing(2)
+        self.line = ElidedLabel("")
+        self.line.setObjectName("equivalentLine")
+        self.line.setAccessibleName(tr("The same run from a terminal"))
+        self.line.setFont(theme.mono_font())
+        self.line.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.line.installEventFilter(self)
+        row.addWidget(self.line, 1)
+        self.fold = icon_button("down", tr("Show the exact command"), "exactCommand")
+        self.fold.setCheckable(True)
+        self.fold.toggled.connect(self._on_fold)
+        self._copy_button = icon_button("copy", tr("Copy the command"), clicked=self._copy)
+        row.addWidget(self._copy_button)
+        row.addWidget(self.fold)
+        column.addLayout(row)
+        self._more = QWidget()
+        column.addWidget(self._more)
+        inner = QVBoxLayout(self._more)
+        inner.setContentsMargins(0, 0, 6, 6)
+        inner.setSpacing(4)
+        self.exact = QPlainTextEdit()
+        self.exact.setObjectName(names.COMMAND_PREVIEW)
+        self.exact.setAccessibleName(tr("The exact command that will be run"))
+        self.exact.setReadOnly(True)
+        self.exact.setFont(theme.mono_font())
+        self.exact.setTabChangesFocus(True)
+        self.exact.setPlaceholderText(tr("Correct the form to see the command"))
+        self.exact.setFixedHeight(self.exact.fontMetrics().lineSpacing() * LINES + 12)
+        inner.addWidget(self.exact)
+        inner.addWidget(self._detach_check())
+        self._on_fold(False)
+
+    def _detach_check(self) -> QCheckBox:
+        """Return the check box for runs that continue after the end of the app, which changes the command."""
+        self.detach = QCheckBox(tr("Keep running after the app closes"))
+        self.detach.setObjectName(names.DETACH_CHECK)
+        self.detach.setToolTip(tr("The run has its own process and waits while the device is busy"))
+        self.detach.toggled.connect(self.detach_chosen)
+        return self.detach
+
+    def show_command(self, line: str, exact: str, folder: str) -> None:
+        """Show the line for a terminal and the exact process, which runs in `folder`; all empty without a plan."""
+        self.line.setText(line or tr("Correct the form to see the command"))
+        self.line.setToolTip("\n\n".join(filter(None, (line, exact))))
+        self.exact.setPlainText(exact)
+        self.exact.setToolTip(tr("Runs in {cwd}", cwd=folder) if folder else "")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Unfold at a click on the line."""
+        if watched is self.line and event.type() == QEvent.Type.MouseButtonRelease:
+            self.fold.toggle()
+        return super().eventFilter(watched, event)
+
+    def _on_fold(self, is_open: bool) -> None:
+        for widget in (self._more, self._copy_button):
+            widget.setVisible(is_open)
+        self.fold.setIcon(icon("minus" if is_open else "down"))
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.line.text())
+
+
+class LaunchPanel(QWidget):
+    def __init__(self, training: TrainingController, actions: ActionRegistry) -> None:
+        super().__init__()
+        self._training, self._actions = training, actions
+        panel = QVBoxLayout(self)
+        panel.setContentsMargins(12, 4, 12, 8)
+        panel.setSpacing(6)
+        self._section = Section("", is_open=False)
+        self._sign = label("")
+        self._section.head.insertWidget(0, self._sign)
+        self._memory = ElidedLabel("", "muted")
+        self._memory.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._section.head.addWidget(self._memory, 100)
+        self._section.note.hide()
+        self.checks = ChecksView(names.PREFLIGHT_LIST, lambda command: actions[command].iconText())
+        self.checks.command_wanted.connect(lambda command: actions[command].trigger())
+        self.checks.remedy_chosen.connect(training.apply_remedy)
+        self._section.body.addWidget(self.checks)
+        panel.addWidget(self._section)
+        self.command = CommandLine()
+        self.command.detach_chosen.connect(training.set_detach)
+        panel.addWidget(self.command)
+        self.consent = QCheckBox(tr("Run this command on this computer"))
+        self.consent.setObjectName(names.CONSENT_CHECK)
+        self.consent.setToolTip(tr("I have read the command; run it on this computer"))
+        self.consent.toggled.connect(training.set_consent)
+        panel.addWidget(self.consent)
+        panel.addWidget(action_button(actions["start"], names.START_TRAINING_BUTTON, primary=True))
+        self.reason = ElidedLabel("", "muted")
+        self.reason.setObjectName("startReason")
+        self.reason.setMinimumHeight(self.reason.fontMetrics().lineSpacing())  # the widgets above it do not move
+        panel.addWidget(self.reason)
+        training.checks_changed.connect(self._on_checks)
+        training.plan_changed.connect(self._on_plan)
+        training.ready_changed.connect(self._on_ready)
+        self._on_checks()
+        self._on_plan()
+        self._on_ready()
+
+    def _on_checks(self) -> None:
+        training = self._training
+        self.checks.show_checks(training.checks, training.checking)
+        words, tone = self.checks.summary()
+        self._section.set_title(words)
+        self._memory.setText(self.checks.memory())
+        self._sign.setText(_SIGNS.get(tone, ""))
+        self._sign.setVisible(bool(self._sign.text()))
+        set_role(self._sign, "role", tone)
+        if tone in ("error", "warn"):
+            self._section.set_open(True)
+        elif tone == "good":
+            self._section.set_open(False)
+
+    def _on_plan(self) -> None:
+        self.command.detach.setChecked(self._training.detach)
+        plan, draft = self._training.plan, self._training.draft
+        if plan is None:
+            self.command.show_command("", "", "")
+            return
+        ours = plan.spec.runner == NATIVE_ID
+        line = (
+            train_line(draft.config, draft.wishes()) if ours else guest_line(plan.spec.runner, draft.differences())
+        ) + (" --detach" if self._training.detach else "")
+        self.command.show_command(line, plan.command_line, str(plan.cwd))
+
+    def _on_ready(self) -> None:
+        reason = self._training.reason()
+        self.reason.setText(reason)
+        self.consent.setChecked(self._training.consent)
+        self.consent.setEnabled(self._training.plan is not None)
