@@ -229,7 +229,7 @@ def test_the_badge_says_how_far_a_validation_is(qtbot: QtBot, make_app) -> None:
     qtbot.waitUntil(lambda: header.left.remark.text() == found)
 
 
-def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app: App) -> None:
+def test_a_form_with_a2c_in_long_rollouts_says_how_it_learns(qtbot: QtBot, app: App) -> None:
     training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
     set_up(qtbot, app)
@@ -238,7 +238,8 @@ def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app:
     qtbot.waitUntil(lambda: any(check.name == "Algorithm" for check in training.checks))
     (found,) = [check for check in training.checks if check.name == "Algorithm"]
     assert found.status == "warn"
-    assert found.detail.startswith("A2C does not learn Pocket Quest's first stage: 19 % after")
+    assert found.detail.startswith("A2C makes one optimizer step per rollout")
+    assert found.remedy["num_steps"] == 5
 
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(qtbot: QtBot, app: App) -> None:

@@ -40,7 +40,7 @@ class Options:
     runner: str = NATIVE_ID
     """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
-    """Defaults of all other options: laptop, gpu or big_gpu; auto chooses by the device."""
+    """Defaults of all other options: laptop, gpu, big_gpu or a2c; auto chooses by device and algorithm."""
     name: str = ""
     """Name of the run in lists."""
     gpus: int = field(default=1, metadata=limits(1, 64))
@@ -142,7 +142,7 @@ def preset_name(argv: list[str]) -> str:
     """Return the preset in `argv`, which is needed before the other options get their defaults."""
     preset = named(argv, "--preset", "auto")
     if preset == "auto":
-        return suggest_preset(named(argv, "--device", "cpu"))
+        return suggest_preset(named(argv, "--device", "cpu"), named(argv, "--algo"))
     if preset not in PRESETS:
         raise ConfigError(f"no preset {preset!r}; known presets: {', '.join(PRESETS)}")
     return preset

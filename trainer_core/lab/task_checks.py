@@ -157,8 +157,11 @@ def check_warm_start(folder: str) -> Check:
 
 
 def check_algorithm(config: RunConfig) -> Check | None:
-    """Return a warning if the configured algorithm is known not to learn on a Game Boy, else None."""
-    caution = find_algorithm(config.algo).caution
-    if not caution or set(split_tasks(config.task)) <= set(BUILT_IN_TASKS):
+    """Return a warning if the configured algorithm is known not to learn with rollouts of this length, else None."""
+    row = find_algorithm(config.algo)
+    if config.num_steps <= (row.longest_rollout or config.num_steps) or set(split_tasks(config.task)) <= set(
+        BUILT_IN_TASKS
+    ):
         return None
-    return Check(name="Algorithm", status="warn", detail=caution, fix="Use PPO", remedy={"algo": "ppo"})
+    remedy = {"num_steps": 5, "num_minibatches": 1}
+    return Check(name="Algorithm", status="warn", detail=row.caution, fix="Use rollouts of 5 steps", remedy=remedy)
