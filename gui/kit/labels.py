@@ -25,7 +25,7 @@ from gui.kit.icons import icon, paint_icon
 from gui.kit.painting import guarded, paint_keys
 from gui.kit.style_sheet import GAP, ICON
 from gui.kit.theme import small_font
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
 LABEL_WIDTH = 104
@@ -218,8 +218,8 @@ def ago(when: float, now: float | None = None) -> str:
 
 def count_text(value: int) -> str:
     if value >= 1_000_000:
-        return f"{value / 1e6:.1f}M"
-    return f"{value:,}"
+        return number(value / 1e6, ".1f") + "M"
+    return number(value)
 
 
 def size_text(size: float) -> str:
@@ -227,5 +227,5 @@ def size_text(size: float) -> str:
     for unit, least in (("GB", 1e9), ("MB", 1e6)):
         if size >= least:
             value = size / least
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+            return f"{number(value, '.1f' if value < 10 else '.0f')} {unit}"
     return f"{size / 1e3:.0f} kB"

@@ -222,7 +222,7 @@ class CheckpointList(QAbstractListModel):
         card = self.cards[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return tr(
-                "{task} {env_steps:,} steps, success {success_rate:.2f}",
+                "{task} {env_steps:,} steps, success {success_rate:.0%}",
                 task=card.task,
                 env_steps=card.env_steps,
                 success_rate=card.success_rate,

@@ -9,7 +9,7 @@ from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.labels import label
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
 from trainer_core.lab.paths import HomePaths
@@ -145,7 +145,7 @@ class EpisodesTab(OwnPage):
         self.choice.blockSignals(True)
         self.choice.clear()
         for batch in found:
-            self.choice.addItem(tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(EPISODE_MODES[batch.mode])))
+            self.choice.addItem(tr("Step {step:,}, {mode}", step=batch.step, mode=tr(EPISODE_MODES[batch.mode])))
         self.choice.setCurrentIndex(found.index(kept) if kept in found else 0)
         self.choice.blockSignals(False)
         self._show_batch()
@@ -178,7 +178,7 @@ class EpisodesTab(OwnPage):
 
 
 def _row(episode: TextEpisode) -> QTreeWidgetItem:
-    reward = "" if episode.reward is None else f"{episode.reward:.2f}"
+    reward = "" if episode.reward is None else number(episode.reward, ".2f")
     mark = {True: "\u2713 ", False: "\u2717 ", None: ""}[episode.is_right]
     row = QTreeWidgetItem([_line(episode.question), _line(episode.answer), mark + reward])
     for place in range(3):

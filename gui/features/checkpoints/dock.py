@@ -29,7 +29,7 @@ from gui.kit.labels import AGES_MS, ElidedLabel, ago, keep_ages, label, size_tex
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
 from gui.kit.style_sheet import CARD_ROW, GAP, ICON, MARK
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.checkpoints import RATES, CheckpointCard, CheckpointList
 from trainer_core.wire.playing import PolicyMode
 
@@ -228,7 +228,7 @@ class TrainedPage(QWidget):
             texts = [
                 card.task,
                 card.algo,
-                f"{card.env_steps:,}",
+                number(card.env_steps),
                 *rates,
                 ago(card.created_at),
                 tr(card.integrity),

@@ -22,7 +22,7 @@ from gui.kit.dialogs import ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
 from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import RIGHT, row_table
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.run_words import WORDS
 from trainer_core.lab.task_lists import short_task
 
@@ -157,7 +157,7 @@ class DiskDialog(QDialog):
                 short_task(run.task),
                 tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
-                f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
+                number(run.best_success_rate, ".0%") if run.best_success_rate else "",
                 size_text(row.checkpoints),
                 size_text(row.total),
             )

@@ -19,7 +19,7 @@ from gui.kit import theme
 from gui.kit.actions import ActionRegistry
 from gui.kit.labels import ElidedLabel, ago, label
 from gui.kit.painting import guarded
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.checkpoints import CheckpointCard
 from gui.state.run_history import RunTelemetry
 from gui.state.run_progress import (
@@ -282,7 +282,7 @@ class RunHeader(QWidget):
         last = told.last_update if told is not None else None
         steps = last.env_steps if last is not None else run.env_steps if run is not None else 0
         rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not state.is_end else ""
-        self.steps.write(tr("Steps"), f"{steps:,}", rate)
+        self.steps.write(tr("Steps"), number(steps), rate)
         self._write_time(run, told)
 
     def _write_time(self, run: RunRecord | None, told: RunTelemetry | None) -> None:
@@ -319,7 +319,7 @@ class RunHeader(QWidget):
         self.percent.setVisible(rate is not None)
         self.told.write(
             tr("Success on held-out starts") if is_held_out else tr("Success"),
-            "" if rate is None else f"{rate:.0%}",
+            "" if rate is None else number(rate, ".0%"),
             words,
         )
 

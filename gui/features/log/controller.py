@@ -92,10 +92,10 @@ class Journal(QObject):
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:
             plays = not self._checkpoints.no_player(run.run_id)
-            rate = 100 * run.best_success_rate
+            rate = run.best_success_rate
             self._notices.tell(
                 tr("{run} finished", run=run.name),
-                tr("{rate:.0f} % on held-out starts, {steps:,} steps", rate=rate, steps=run.env_steps)
+                tr("{rate:.0%} on held-out starts, {steps:,} steps", rate=rate, steps=run.env_steps)
                 if rate
                 else tr("{env_steps:,} environment steps", env_steps=run.env_steps),
                 "good",

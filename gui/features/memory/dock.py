@@ -217,7 +217,7 @@ class FindPage(QWidget):
             )
         else:
             count = int(search.left.sum())
-            words = tr("{count} addresses remain", count=f"{count:,}")
+            words = tr("{count:,} addresses remain", count=count)
             if count > MOST_FOUND:
                 words += tr("; the first {count} are listed", count=MOST_FOUND)
             self.told.setText(words)

@@ -14,7 +14,7 @@ from gui.kit import theme
 from gui.kit.labels import label, rule
 from gui.kit.painting import guarded
 from gui.kit.screen import Palette, Screen
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.task_pictures import TaskPictures, read_task_pictures
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS
@@ -65,7 +65,9 @@ class PolicyBars(QWidget):
         event = self.event_shown
         if event is None:
             return tr("No policy is playing")
-        likely = ", ".join(f"{name} {share:.0%}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False))
+        likely = ", ".join(
+            f"{name} {number(share, '.0%')}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False)
+        )
         value = tr("no value") if event.value is None else tr("value {value:+.3f}", value=event.value)
         return tr("Step {step}: {likely}; {value_words}", step=event.step, likely=likely, value_words=value)
 
@@ -83,7 +85,7 @@ class PolicyBars(QWidget):
                 painter.setPen(QColor(colors.text if is_chosen else colors.muted))
                 painter.drawText(QRectF(0, y, NAME_WIDTH, high), middle, name)
                 right = QRectF(self.width() - SHARE_WIDTH, y, SHARE_WIDTH, high)
-                painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, f"{share * 100:.0f} %")
+                painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, number(share, ".0%"))
                 bar = QRectF(NAME_WIDTH, y + high / 2 - 3, length, 6)
                 painter.fillRect(bar, QColor(colors.border))
                 bar.setWidth(length * min(1.0, max(0.0, share)))
@@ -121,7 +123,7 @@ class Trace(QWidget):
                 painter.drawLine(QPointF(left, y), QPointF(self.width(), y))
                 painter.setPen(QColor(colors.muted))
                 box = QRectF(0, y - 8, left - 8, 16)
-                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{value:.2g}")
+                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number(value, ".2g"))
             scale = tall / (high - low)
             points = [
                 QPointF(left + wide * at / (LONGEST - 1), top + tall - (value - low) * scale)
@@ -235,14 +237,14 @@ class SidePanel(QWidget):
 
     def _on_thought(self, event: PolicyEvent) -> None:
         self.thoughts.show_thought(event)
-        self.value.setText("" if event.value is None else f"{event.value:+.2f}")
+        self.value.setText("" if event.value is None else number(event.value, "+.2f"))
         if event.value is not None:
             self.value_trace.add(event.value)
 
     def _on_played(self, event: PlayEvent) -> None:
         self._return = event.reward + (0.0 if event.step <= 1 else self._return)
-        self.distance.setText(f"{event.dist:.2f}")
+        self.distance.setText(number(event.dist, ".2f"))
         self.distance_trace.add(event.dist)
         horizon = self._found.horizon if self._found is not None else 0
         self.step.setText(tr("{step} of {horizon}", step=event.step, horizon=horizon) if horizon else str(event.step))
-        self.gain.setText(f"{self._return:+.2f}" if event.speed <= TRUE_RETURN_SPEED else "\u2013")
+        self.gain.setText(number(self._return, "+.2f") if event.speed <= TRUE_RETURN_SPEED else "\u2013")

@@ -14,7 +14,7 @@ from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button, action_icon_button
 from gui.kit.indicators import JoypadLights
 from gui.kit.labels import ElidedLabel, label, set_role
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.session import Mode
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.wire.buttons import action_name
@@ -87,7 +87,7 @@ def way_words(side: VersusSide) -> str:
 
 
 def speed_text(speed: float) -> str:
-    return tr("max") if speed == 0 else f"{speed:g}x"
+    return tr("max") if speed == 0 else f"{number(speed, 'g')}x"
 
 
 class PlayStrip(QWidget):
@@ -204,7 +204,7 @@ class PlayStrip(QWidget):
         """Show the actual speed where it is not the wanted one: slower by a tenth or more, or as fast as it goes."""
         wanted = self._playing.speed
         differs = bool(speed) and (not wanted or abs(speed - wanted) >= SPEED_DIFFERS * wanted)
-        self.real_speed.setText(f"{speed:.2f}x" if speed else "")
+        self.real_speed.setText(f"{number(speed, '.2f')}x" if speed else "")
         self.real_speed.setVisible(differs)
 
     def refresh(self, mode: Mode) -> None:

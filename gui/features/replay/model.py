@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab.recording import (
     BUTTONS,
     FRAMES_PER_SECOND,
@@ -93,7 +93,7 @@ class Replay:
 
 def _terms(step: RecordedStep) -> str:
     """Return the nonzero terms of a step's reward as text in brackets."""
-    told = [f"{name.replace('_', ' ')} {part:+.3f}" for name, part in step.terms.items() if part]
+    told = [f"{name.replace('_', ' ')} {number(part, '+.3f')}" for name, part in step.terms.items() if part]
     return f" ({', '.join(told)})" if told else ""
 
 

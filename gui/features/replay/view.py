@@ -28,7 +28,7 @@ from gui.kit.icons import icon
 from gui.kit.indicators import JoypadLights
 from gui.kit.labels import ElidedLabel, icon_button, label
 from gui.kit.screen import FrameSource, Palette, Screen
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -206,7 +206,7 @@ class ReplayView(QWidget):
         self.speed.setObjectName("replaySpeed")
         self.speed.setAccessibleName(tr("Replay speed"))
         for value in SPEEDS:
-            self.speed.addItem(f"{value:g}x", value)
+            self.speed.addItem(f"{number(value, 'g')}x", value)
         self.speed.setCurrentIndex(SPEEDS.index(1.0))
         row.addWidget(self.speed)
         row.addStretch(1)
@@ -449,8 +449,8 @@ class ReplayView(QWidget):
         self.choices.setEnabled(self.choices.count() > 0)
         self.choices.setToolTip("" if self.choices.count() else tr("Open or make a recording first"))
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
-        for number, shown in enumerate(self.beside):
-            shown.setVisible(number < len(controller.beside))
+        for place, shown in enumerate(self.beside):
+            shown.setVisible(place < len(controller.beside))
         if self.panel.is_open:
             self._show_beside(self.frame)
         elif controller.replay is not None:

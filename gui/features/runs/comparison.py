@@ -25,7 +25,7 @@ from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.style_sheet import ROW
 from gui.kit.tables import Head
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
@@ -193,7 +193,7 @@ class ParallelView(QWidget):
             words = ""
             if run >= 0:
                 words = tr(
-                    "{value}: {value2:.2f} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
+                    "{value}: {value2:.0%} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
                 )
             QToolTip.showText(event.globalPosition().toPoint(), words, self)
 
@@ -238,12 +238,12 @@ def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[flo
     few = sorted(set(known))
     shown = few if len(few) <= 6 else [low, high]
     places = tuple(None if number is None else place(number) for number in numbers)
-    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
+    return Axis(name, places, tuple((place(one), number(one, ".6g")) for one in shown))
 
 
 def success_axis(rates: Sequence[float]) -> Axis:
     """Return the axis of the success rates of the runs, from 0 to 1."""
-    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
+    return Axis(SUCCESS, tuple(rates), tuple((rate, number(rate, ".0%")) for rate in (0.0, 0.5, 1.0)))
 
 
 def _number(text: str | None) -> float | None:

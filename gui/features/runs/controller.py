@@ -15,7 +15,7 @@ from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.dialogs import show_file
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
 from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
@@ -223,11 +223,11 @@ class RunsController(QObject):
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
         rows = [
-            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best success"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Steps"), [number(record.env_steps) if record else "-" for record in records]),
+            (tr("Best success"), [number(record.best_success_rate, ".0%") if record else "-" for record in records]),
             (
                 tr("Best success, loops left by chance"),
-                [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
+                [number(record.best_leaving_rate, ".0%") if record else "-" for record in records],
             ),
         ]
         for row in METRICS:
@@ -538,4 +538,4 @@ class RunsController(QObject):
 
 
 def _newest(columns: list[Array]) -> list[str]:
-    return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
+    return [number(column[-1], ".4g") if len(column) else "-" for column in columns]

@@ -23,7 +23,7 @@ from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
-from gui.kit.words import tr
+from gui.kit.words import as_python, in_language, tr
 from gui.state.config_fields import GROUPS, FieldSpec
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
@@ -290,17 +290,19 @@ def _caution(spec: FieldSpec, value: str) -> str:
 
 
 def to_form(spec: FieldSpec, text: str) -> str:
-    """Return the text of the draft as the form shows it: in the form's unit, and empty for no limit."""
+    """Return the text of the draft as the form shows it: in its unit and the app's language, and empty for no limit."""
     if spec.name in LIMITS and text.strip() in ("0", "0.0"):
         return ""
     number = _number(text) if spec.name in UNITS else None
-    return text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    text = text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    return in_language(text) if spec.kind in (int, float) else text
 
 
 def from_form(spec: FieldSpec, text: str) -> str:
     """Return the text for the draft of what was typed in the form: in the unit of the configuration, 0 for no limit."""
     if spec.name in LIMITS and not text.strip():
         return "0"
+    text = as_python(text) if spec.kind in (int, float) else text
     if spec.name not in UNITS:
         return text
     found = _NUMBER.fullmatch(text.strip().lower())
@@ -320,6 +322,6 @@ def _number(text: str) -> float | None:
 def _help(spec: FieldSpec) -> str:
     parts = [tr(spec.help)]
     if spec.minimum is not None and spec.maximum is not None:
-        parts.append(tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum)))
-    parts.append(tr("Default {show}.", show=spec.show(spec.default)))
+        parts.append(tr("{show} to {show2}.", show=spec.words(spec.minimum), show2=spec.words(spec.maximum)))
+    parts.append(tr("Default {show}.", show=spec.words(spec.default)))
     return " ".join(part for part in parts if part)
