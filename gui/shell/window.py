@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QMainWindow,
     QMenuBar,
+    QStackedWidget,
     QTabBar,
     QTabWidget,
     QVBoxLayout,
@@ -23,7 +24,7 @@ from PySide6.QtWidgets import (
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.dialogs import ask_about_running
-from gui.kit.labels import button
+from gui.kit.labels import button, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.shell.dock_tabs import DockTabs
@@ -162,7 +163,10 @@ class MainWindow(QMainWindow):
 
     def _on_situation(self) -> None:
         """Hide the tabs while nothing but the welcome card is on show."""
-        self.center.tabBar().setHidden(self._situations.now is Situation.FIRST)
+        is_first = self._situations.now is Situation.FIRST
+        self.center.tabBar().setHidden(is_first)
+        if (pages := self.center.findChild(QStackedWidget)) is not None:
+            set_role(pages, "bare", is_first)
         self._show_corner()
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:

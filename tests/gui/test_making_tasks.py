@@ -317,6 +317,9 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert Path(new[new.index("--start") + 1]) == model.starts[0].path
     assert Path(new[new.index("--way") + 1]).is_file()
     assert new[new.index("--around") + 1 :][:2] == ["--min-distinct", "2"]
+    shown = app[TaskDock].finding.text()
+    assert f"Threshold {new[new.index('--tau') + 1]}; " in shown, "the number on show is the task's"
+    assert tools.asked[1][tools.asked[1].index("--way") + 1] == new[new.index("--way") + 1], "measured one way"
     assert tools.verbs() == ["play", "probe", "new", "audit"]
     play, probe = tools.asked[:2]
     kept = Path(play[play.index("--kept") + 1])

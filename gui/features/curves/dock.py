@@ -1,4 +1,4 @@
-"""Telemetry dock: tabs with plots of the run in focus and of pinned runs, and a tab with information on the run."""
+"""Telemetry dock: pages with plots of the run in focus and of pinned runs, and a page with information on the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import time
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from gui.features.curves.card import PlotCard
 from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
@@ -44,6 +44,32 @@ class OwnPage(QWidget):
         raise NotImplementedError
 
 
+class PagePicker(QComboBox):
+    """Choice of the page of a tab widget, in place of its tabs."""
+
+    def __init__(self, tabs: QTabWidget) -> None:
+        super().__init__()
+        self._tabs = tabs
+        tabs.tabBar().hide()
+        self.setObjectName("telemetryPages")
+        self.setAccessibleName(tr("Telemetry page"))
+        self.setProperty("flat", True)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.activated.connect(lambda row: tabs.setCurrentIndex(self.itemData(row)))
+        tabs.currentChanged.connect(lambda at: self.setCurrentIndex(self.findData(at)))
+
+    def offer(self, page: QWidget, is_there: bool) -> None:
+        """Offer a page, or leave it out."""
+        tabs = self._tabs
+        tabs.setTabVisible(tabs.indexOf(page), is_there)
+        offered = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
+        if offered != [self.itemData(row) for row in range(self.count())]:
+            self.clear()
+            for at in offered:
+                self.addItem(tabs.tabText(at), at)
+            self.setCurrentIndex(self.findData(tabs.currentIndex()))
+
+
 class TelemetryDock(Dock):
     def __init__(
         self,
@@ -59,9 +85,8 @@ class TelemetryDock(Dock):
         self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
         self.tabs = QTabWidget()
         self.tabs.setObjectName(names.TELEMETRY_TABS)
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
-        self.tabs.tabBar().setExpanding(False)
+        self.picker = PagePicker(self.tabs)
+        self.head.addWidget(self.picker)
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
@@ -117,7 +142,8 @@ class TelemetryDock(Dock):
     def add_own_page(self, page: OwnPage, title: str) -> None:
         """Add a tab that is only visible for runs of one kind."""
         self._own_pages.append(page)
-        self.tabs.setTabVisible(self.tabs.insertTab(self.tabs.indexOf(self.more), page, title), page.is_wanted)
+        self.tabs.insertTab(self.tabs.indexOf(self.more), page, title)
+        self.picker.offer(page, page.is_wanted)
 
     @property
     def cards(self) -> dict[str, PlotCard]:
@@ -158,7 +184,7 @@ class TelemetryDock(Dock):
             self.split.show_record(run.last_update)
         self.info.refresh()
         for page in self._own_pages:
-            self.tabs.setTabVisible(self.tabs.indexOf(page), page.is_wanted)
+            self.picker.offer(page, page.is_wanted)
             page.refresh()
 
     # -- choice of plots --------------------------------------------------------------------
@@ -190,7 +216,7 @@ class TelemetryDock(Dock):
             for page in self.pages:
                 for card in page.cards[1:]:
                     card.hide()
-        self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
+        self.picker.offer(self.more, not self.more.is_empty())
 
     def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
         """Move the plots `further` between the page More and the Overview.

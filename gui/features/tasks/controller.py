@@ -181,6 +181,8 @@ class TaskDraft(QObject):
             return
         self._cancel_job()
         model.tell(working=tr("Measuring random play for a minute"), share=0.0, probe=None, error="")
+        if model.goal.way is not None:
+            argv += ["--way", str(model.goal.way)]
         self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
@@ -254,8 +256,8 @@ class TaskDraft(QObject):
             "--title",
             model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]
-        if model.probe and model.goal and model.goal.way is None:
-            argv += ["--tau", f"{model.tau:g}"]  # with a demonstration, its pictures are measured too
+        if model.probe:
+            argv += ["--tau", f"{model.tau:g}"]  # the number on show
         argv += ["--random-episodes", "0"]  # random play was measured before
         self._run(argv, lambda found: self._on_made(task_id, found))
 

@@ -294,7 +294,7 @@ class TaskDock(Dock):
             tr(", your demonstration takes {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
         )
         return tr(
-            "Threshold {value:g} suggested; {value2:.1%} of {value3} random players reached it in a minute{way}",
+            "Threshold {value:g}; {value2:.1%} of {value3} random players reached it in a minute{way}",
             value=found["tau"],
             value2=found["false_positive_rate"],
             value3=found["consoles"],
