@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QProgressBar,
     QScrollArea,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -65,9 +66,6 @@ class TaskDock(Dock):
         column.setSpacing(5)
         self._start_step(column, actions)
         self._goal_step(column, actions)
-        self.audit = label("", "muted", wrap=True)  # above the last step, which it does not move
-        self.audit.setObjectName("auditFinding")
-        column.addWidget(self.audit)
         column.addStretch(1)
         last = QVBoxLayout()
         last.setContentsMargins(12, 8, 12, 8)
@@ -115,7 +113,14 @@ class TaskDock(Dock):
         self._goal_title = self._heading(column, actions, "captureGoal", names.CAPTURE_GOAL_BUTTON)
         self.painter = MaskPainter(self._palette)
         self.painter.painted.connect(self._model.paint)
-        column.addWidget(self.painter, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.audit = label("", "muted", wrap=True)
+        self.audit.setObjectName("auditFinding")
+        self.audit.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.picture = QStackedWidget()  # once the task is made, its audit is in the goal's place: nothing moves
+        self.picture.addWidget(self.painter)
+        self.picture.addWidget(self.audit)
+        self.picture.setMinimumHeight(self.painter.height())
+        column.addWidget(self.picture)
         row = QHBoxLayout()
         self.distance = label("", "muted")
         self.distance.setObjectName("liveDistance")
@@ -236,11 +241,8 @@ class TaskDock(Dock):
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
-        captured = bool(model.starts), model.goal is not None
-        # They keep their space from the first start state on: nothing moves under the mouse. Once the task is made, the
-        # audit's results take their place.
-        self.starts.setVisible(any(captured) and not model.made)
-        self.painter.setVisible(any(captured) and not model.made)
+        self.picture.setCurrentWidget(self.audit if model.made else self.painter)
+        self.starts.setEnabled(not model.made)
         self.buttons.setEnabled(not model.made)
         if self.name.text() != model.name:
             self.name.setText(model.name)
@@ -252,16 +254,15 @@ class TaskDock(Dock):
         self.finding.setText(self._finding())
         easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
         easy = easy or model.is_restless
-        set_role(self.finding, "role", "warn" if easy else "muted")
+        set_role(self.finding, "role", "error" if model.error else "warn" if easy else "muted")
         self.progress.setVisible(bool(model.working))
         self.progress.setValue(round(100 * model.share))
         self.audit.setText("\n".join(self._audit_lines()))
-        set_role(self.audit, "role", "error" if model.error else "muted")
         if model.error != self._shown_error:
             self._shown_error = model.error
             if model.error:  # after the layout: it may be below the edge of a small window
                 for pause_ms in (0, 100):  # a text of many lines needs several turns to grow
-                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
+                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.finding))
         self.note_picture()
 
     def _show_starts(self) -> None:
@@ -278,6 +279,8 @@ class TaskDock(Dock):
 
     def _finding(self) -> str:
         model = self._model
+        if model.error:
+            return model.error
         if model.goal is None and model.stage is not None:
             return model.stage.goal if model.starts else tr("Start: {start}", start=model.stage.start)
         if model.goal is None:
@@ -303,10 +306,8 @@ class TaskDock(Dock):
 
     def _audit_lines(self) -> list[str]:
         model = self._model
-        if model.error:
-            return [model.error]
         if not model.made:
-            return [model.working] if model.working and model.goal is None else []
+            return []
         starts = without_shell(str(model.choices.get("starts", "")))
         return [
             f"{model.made}: {starts}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
@@ -40,11 +40,8 @@ class MaskPainter(QWidget):
         self.setObjectName(names.GOAL_MASK)
         self.setAccessibleName(tr("Goal picture: paint the pixels that count"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setFixedSize(WIDTH * SCALE, HEIGHT * SCALE)
         self.setToolTip(tr("Drag over the pixels that count; drag with the right button to remove them"))
-
-    def sizeHint(self) -> QSize:
-        return QSize(WIDTH * SCALE, HEIGHT * SCALE)
 
     def show_goal(self, template: np.ndarray | None, mask: np.ndarray) -> None:
         """Show the goal's observation `template`, u8[72, 80] or None, and the `mask`, bool[72, 80]."""
