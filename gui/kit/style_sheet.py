@@ -226,7 +226,7 @@ QCheckBox::indicator:disabled {{ border-color: palette(mid); background: palette
 
 QTabWidget::pane {{ border: none; }}
 QTabWidget > QStackedWidget {{ border-top: 1px solid palette(mid); }}
-QTabWidget > QStackedWidget[bare="true"] {{ border: none; }}
+QTabWidget > QStackedWidget[bare="true"] {{ border-top-color: palette(window); }}
 QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
 QTabBar::tab {{
   background: transparent; color: palette(placeholder-text); padding: 6px 12px 7px 12px; border: none;

@@ -345,8 +345,8 @@ def test_the_distance_follows_the_game_and_the_region(qtbot: QtBot, app: App, ow
     app[PlayController].toggle_pause()
     qtbot.waitUntil(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
     painter = find(app, names.GOAL_MASK)
-    qtbot.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
-    qtbot.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(59, 44))
+    qtbot.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(10, 10) * painter.scale)
+    qtbot.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(19, 14) * painter.scale)
     assert model.mask.sum() == 10 * 5
     assert model.mask[10:15, 10:20].all()
     assert model.probe is None, "another region is another goal"

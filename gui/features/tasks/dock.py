@@ -32,7 +32,7 @@ from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
 
-THUMBNAIL = QSize(80, 72)
+THUMBNAIL = QSize(64, 58)
 MIN_WIDTH = 288
 FINDING_LINES = 3
 """Lines of text reserved below the goal, so that the layout does not move while it is measured."""
@@ -119,8 +119,8 @@ class TaskDock(Dock):
         self.picture = QStackedWidget()  # once the task is made, its audit is in the goal's place: nothing moves
         self.picture.addWidget(self.painter)
         self.picture.addWidget(self.audit)
-        self.picture.setMinimumHeight(self.painter.height())
-        column.addWidget(self.picture)
+        self.picture.setMaximumHeight(self.painter.maximumHeight())
+        column.addWidget(self.picture, 1000)  # it takes the room that the others leave
         row = QHBoxLayout()
         self.distance = label("", "muted")
         self.distance.setObjectName("liveDistance")
