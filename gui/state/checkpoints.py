@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -180,6 +180,8 @@ class CheckpointList(QAbstractListModel):
         self.cards: list[CheckpointCard] = []
         self.only = ""
         """Id of the run to which the list is limited; empty for all runs."""
+        self.task_title: Callable[[str], str] = str
+        """Function that returns the title of a task id."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
@@ -223,7 +225,7 @@ class CheckpointList(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return tr(
                 "{task} {env_steps:,} steps, success {success_rate:.0%}",
-                task=card.task,
+                task=self.task_title(card.task),
                 env_steps=card.env_steps,
                 success_rate=card.success_rate,
             )

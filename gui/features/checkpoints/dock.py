@@ -171,7 +171,7 @@ class TrainedPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(8)
-        self._playing = playing
+        self._playing, self._task_title = playing, checkpoints.task_title
         self._hint = label("", "muted", wrap=True)
         column.addWidget(self._hint)
         grid = QGridLayout()
@@ -226,8 +226,8 @@ class TrainedPage(QWidget):
             rates = list(dict.fromkeys(map(card.rate_words, RATES)))
             rates += [""] * (len(RATES) - len(rates))
             texts = [
-                card.task,
-                card.algo,
+                self._task_title(card.task),
+                card.algo.upper(),
                 number(card.env_steps),
                 *rates,
                 ago(card.created_at),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +25,6 @@ from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import number, tr
 from gui.state.run_words import WORDS
-from trainer_core.lab.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
@@ -39,6 +39,7 @@ class Archives(Protocol):
     changed: Any
     rows: list[DiskRow]
     working: str
+    task_title: Callable[[str], str]
 
     @property
     def free_bytes(self) -> int: ...
@@ -154,7 +155,7 @@ class DiskDialog(QDialog):
             run = row.run
             texts = (
                 row.label,
-                short_task(run.task),
+                self._archives.task_title(run.task),
                 tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
                 number(run.best_success_rate, ".0%") if run.best_success_rate else "",

@@ -24,8 +24,8 @@ from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import empty_page
 from gui.kit.labels import ElidedLabel, set_role
 from gui.kit.tables import RIGHT, row_table
-from gui.kit.words import tr
-from trainer_core.lab.task_lists import is_several, short_task
+from gui.kit.words import number, tr
+from trainer_core.lab.task_lists import is_several
 
 
 class LeagueView(QWidget):
@@ -124,25 +124,25 @@ class LeagueView(QWidget):
         if controller.error:
             return controller.error
         if controller.is_busy:
-            return tr("Playing {task}...", task=controller.task)
+            return tr("Playing {task}...", task=controller.task_title(controller.task))
         if controller.rows:
-            return tr("On the held-out starts of {task}", task=controller.task)
-        return tr("All players play the held-out starts of {task}", task=controller.next_task)
+            return tr("On the held-out starts of {task}", task=controller.task_title(controller.task))
+        return tr("All players play the held-out starts of {task}", task=controller.task_title(controller.next_task))
 
     def _fill(self, rows: list[dict[str, Any]]) -> None:
         self.table.blockSignals(True)
         self.table.clearContents()
         self.table.setRowCount(len(rows))
         self.table.setColumnHidden(1, not is_several(self._controller.task))
-        for number, row in enumerate(rows):
+        for place, row in enumerate(rows):
             cells = (
                 short_name(str(row["player"]), self._controller.name_of),
-                short_task(str(row.get("task", ""))),
+                self._controller.task_title(str(row.get("task", ""))),
                 str(row["episodes"]),
-                f"{row['success_rate']:.3f}",
-                f"{row['median_steps_to_goal']:g}" if row["success_rate"] else "-",
-                f"{row['mean_return']:.3f}",
-                f"{row['seconds_per_step']:.3f}",
+                number(row["success_rate"], ".0%"),
+                number(row["median_steps_to_goal"], "g") if row["success_rate"] else "-",
+                number(row["mean_return"], ".3f"),
+                number(row["seconds_per_step"], ".3f"),
                 str(row["error"] or row["note"]),
             )
             for column, text in enumerate(cells):
@@ -150,7 +150,7 @@ class LeagueView(QWidget):
                 item.setToolTip(text if column else str(row["player"]))
                 if 1 < column < 7:
                     item.setTextAlignment(RIGHT)
-                self.table.setItem(number, column, item)
+                self.table.setItem(place, column, item)
         self.table.blockSignals(False)
 
 

@@ -230,21 +230,21 @@ class LiveView(QWidget):
         if request is None:
             return ""
         if request.mode == "human":
-            name = Path(request.task).name if self._playing.is_rom else request.task
+            name = Path(request.task).name if self._playing.is_rom else self._session.task_title(request.task)
             if self._playing.state.is_color_only:
                 return tr("For the Game Boy Color only; {name}, you play", name=name)
             return tr("{value}, you play", value=name)
         if request.rival:
-            return tr("{task}, two policies from the same starts", task=request.task)
+            return tr("{task}, two policies from the same starts", task=self._session.task_title(request.task))
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
         if row < 0:
-            return f"{request.task}, {Path(self._playing.checkpoint).name}"
+            return f"{self._session.task_title(request.task)}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
         tasks = len(split_tasks(card.task))
         one_of = tr(" (one of its {count} tasks: choose on the left)", count=tasks)
         return tr(
             "{task}, success {rate}, {algo} after {count_text} steps",
-            task=request.task + (one_of if tasks > 1 else ""),
+            task=self._session.task_title(request.task) + (one_of if tasks > 1 else ""),
             algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
             rate=card.rate_words(request.policy_mode),

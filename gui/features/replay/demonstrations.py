@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -22,16 +22,16 @@ class Demonstrations(QObject):
         super().__init__()
         self._bridge, self._replay, self._notices = bridge, replay, notices
 
-    def tasks(self) -> list[str]:
-        """Return the ids of the user's own tasks for the game of the recording on show."""
+    def tasks(self) -> dict[str, str]:
+        """Return the title by id of the user's own tasks for the game of the recording on show."""
         replay, home = self._replay.replay, self._bridge.home
         if replay is None or not replay.can_play_on:
-            return []
-        return [
-            task.manifest.id
+            return {}
+        return {
+            task.manifest.id: task.manifest.title
             for task in list_tasks(home)
             if task.folder.is_relative_to(home.tasks) and task.manifest.rom.sha256 == replay.recording.rom_sha256
-        ]
+        }
 
     def refusal(self) -> str:
         return self._replay.replay_refusal()
@@ -55,7 +55,7 @@ class Demonstrations(QObject):
                 tr("Demonstration saved"),
                 tr(
                     "{task} reaches its goal in {steps} steps; it has {count} of them now",
-                    task=task,
+                    task=self._bridge.task_title(task),
                     steps=found["steps"],
                     count=found["demonstrations"],
                 ),
@@ -66,8 +66,10 @@ class Demonstrations(QObject):
 
 
 class DemoSheet(QDialog):
-    def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
-        """Build the form; `add` is called with task, first and last frame, counted from 0."""
+    def __init__(
+        self, parent: QWidget, tasks: Mapping[str, str], frames: int, add: Callable[[str, int, int], object]
+    ) -> None:
+        """Build the form; `tasks` are titles by id; `add` is called with id, first and last frame, counted from 0."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("demoSheet")
@@ -76,7 +78,8 @@ class DemoSheet(QDialog):
         self.task = QComboBox()
         self.task.setObjectName("demoTask")
         self.task.setAccessibleName(tr("Task"))
-        self.task.addItems(tasks)
+        for task, title in tasks.items():
+            self.task.addItem(title, task)
         self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
         self.last = spin_box("demoLast", tr("To frame"), 1, frames, frames)
         form = QFormLayout()
@@ -105,5 +108,5 @@ class DemoSheet(QDialog):
 
     def _agree(self) -> None:
         first, last = self.first.value(), self.last.value()
-        self._add(self.task.currentText(), first - 1, max(first, last) - 1)
+        self._add(self.task.currentData(), first - 1, max(first, last) - 1)
         self.accept()

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.lane import ActionLane, FilmStrip
-from gui.features.replay.model import Replay, recording_name
+from gui.features.replay.model import Replay
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.icons import icon
@@ -269,7 +269,7 @@ class ReplayView(QWidget):
         for folder in controller.folders:
             if controller.replay is not None and folder == controller.replay.folder:
                 continue
-            action = menu.addAction(recording_name(folder))
+            action = menu.addAction(controller.name_of(folder))
             action.setCheckable(True)
             action.setChecked(folder in shown)
             action.triggered.connect(lambda checked, folder=folder: controller.toggle_beside(folder))
@@ -442,7 +442,7 @@ class ReplayView(QWidget):
             widget.setToolTip(nothing or widget.accessibleName())
         self.choices.clear()
         for folder in controller.folders:
-            self.choices.addItem(recording_name(folder), str(folder))
+            self.choices.addItem(controller.name_of(folder), str(folder))
             self.choices.setItemData(self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole)
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))

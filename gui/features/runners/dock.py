@@ -234,7 +234,5 @@ class AgentDock(Dock):
         is_other = request is not None and request.task != named
         self.plays.setVisible(is_other)
         if request is not None and is_other:
-            row = self.tasks.findData(request.task)
-            name = Path(request.task).name if self._playing.is_rom else request.task
-            title = self.tasks.itemText(row) if row >= 0 else name
-            self.plays.setText(tr("Now playing: {task}", task=title))
+            name = Path(request.task).name if self._playing.is_rom else self._session.task_title(request.task)
+            self.plays.setText(tr("Now playing: {task}", task=name))

@@ -76,7 +76,8 @@ class TaskDraft(QObject):
         if request is None:
             return tr("Start the game first")
         if request.task in BUILT_IN_TASKS:
-            return tr("{task} is built in; play another game to create a task from it", task=request.task)
+            title = self._session.task_title(request.task)
+            return tr("{task} is built in; play another game to create a task from it", task=title)
         return ""
 
     def begin_stage(self, rom: str, stage: Stage) -> None:
@@ -224,7 +225,7 @@ class TaskDraft(QObject):
     def make_refusal(self) -> str:
         model = self.model
         if model.made:
-            return tr("{made} created", made=model.made)
+            return tr("{made} created", made=self.title)
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
@@ -233,6 +234,11 @@ class TaskDraft(QObject):
             return self.model.stage.id
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
+
+    @property
+    def title(self) -> str:
+        """Title of the task that was made."""
+        return self._session.task_title(self.model.made)
 
     def make(self) -> None:
         """Write the task to the home folder, then start its audit in the background."""
@@ -274,7 +280,7 @@ class TaskDraft(QObject):
         self.model.tell(made=task_id, choices=found, working=tr("Checking the task"), share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
-        self._notices.tell(tr("Task created"), task_id, "good", tr("Train new"), self.train)
+        self._notices.tell(tr("Task created"), self.title, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
         argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES), "--nice", str(NICE)]
         self._run(argv, lambda found: self.model.tell(working="", audit=found))

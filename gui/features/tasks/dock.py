@@ -310,7 +310,7 @@ class TaskDock(Dock):
             return []
         starts = without_shell(str(model.choices.get("starts", "")))
         return [
-            f"{model.made}: {starts}",
+            f"{self._draft.title}: {starts}",
             *_way_lines(model),
             *([model.working] if model.working else []),
             *audit_lines(model),

@@ -83,6 +83,7 @@ class TrainingController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.task_title = session.task_title
         self.hardware = hardware
         self.draft = ConfigDraft(
             session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)

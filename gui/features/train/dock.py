@@ -184,7 +184,7 @@ class TrainingDock(Dock):
         self.form.refresh()
 
     def _on_tasks(self) -> None:
-        self.form.set_options("task", {task: task for task in self._session.task_titles()})
+        self.form.set_options("task", self._session.task_titles())
 
     def _on_hardware(self) -> None:
         hardware = self._training.hardware

@@ -111,7 +111,7 @@ class LaunchPanel(QWidget):
         self._memory.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._section.head.addWidget(self._memory, 100)
         self._section.note.hide()
-        self.checks = ChecksView(names.PREFLIGHT_LIST, lambda command: actions[command].iconText())
+        self.checks = ChecksView(names.PREFLIGHT_LIST, training.task_title, lambda command: actions[command].iconText())
         self.checks.command_wanted.connect(lambda command: actions[command].trigger())
         self.checks.remedy_chosen.connect(training.apply_remedy)
         self._section.body.addWidget(self.checks)

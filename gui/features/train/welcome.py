@@ -119,7 +119,7 @@ class Welcome(QWidget):
         column.addWidget(self.command)
         self.where = label("", "muted", wrap=True)
         column.addWidget(self.where)
-        self.checks = ChecksView("demoChecks")
+        self.checks = ChecksView("demoChecks", self._training.task_title)
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         column.addWidget(self.checks)
         column.addSpacing(8)
