@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.kit.boxes import every, named
 from gui.kit.icons import icon, paint_icon
 from gui.kit.painting import guarded, paint_keys
 from gui.kit.style_sheet import GAP, ICON
@@ -65,9 +66,7 @@ def button(
     tip: str = "",
     clicked: Callable[[], object] | None = None,
 ) -> QPushButton:
-    made = QPushButton(text)
-    made.setObjectName(object_name)
-    made.setAccessibleName(text)
+    made = named(QPushButton(text), object_name, text)
     made.setToolTip(tip)
     made.setAutoDefault(False)
     if primary:
@@ -104,9 +103,7 @@ def icon_button(
 
 def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
     """Return a text field with a magnifier, and a cross that clears it."""
-    made = QLineEdit()
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
+    made = named(QLineEdit(), object_name, accessible)
     made.setPlaceholderText(hint)
     made.setClearButtonEnabled(True)
     made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
@@ -191,9 +188,7 @@ def indented(box: Box) -> Box:
 
 
 def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
-    made = indented(QSpinBox())
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
+    made = named(indented(QSpinBox()), name, accessible)
     made.setRange(least, most)
     made.setValue(value)
     return made
@@ -201,9 +196,7 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
 
 def keep_ages(view: QAbstractItemView) -> QTimer:
     """Repaint a view regularly while it is visible, so that the ages in its rows stay correct."""
-    clock = QTimer(view, interval=AGES_MS)
-    clock.timeout.connect(view.viewport().update)
-    clock.start()
+    clock = every(view, AGES_MS, view.viewport().update)
     return clock
 
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signa
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.folds import Folds
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
@@ -70,8 +71,7 @@ class Layout(QObject):
         self._place_docks()
         self._every_dock = window.findChildren(QDockWidget)
         self._default = window.saveState(LAYOUT_VERSION)
-        self._turn = QTimer(self, singleShot=True, interval=0)
-        self._turn.timeout.connect(self._on_turn)
+        self._turn = later(self, self._on_turn)
         self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS[-1] + 20)
         session.mode_changed.connect(lambda mode: self._on_mode())
         situations.changed.connect(self.arrange)

@@ -11,7 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.kit.text_search import NO_PARENT, Index
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire import records
@@ -56,7 +56,7 @@ class CheckpointCard:
     @property
     def success_text(self) -> str:
         """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
-        return f"{self.success_rate * 100:.0f} %"
+        return number(self.success_rate, ".0%")
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""

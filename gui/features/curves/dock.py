@@ -6,7 +6,7 @@ import html
 import time
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from gui.features.curves.card import PlotCard
 from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
@@ -15,7 +15,7 @@ from gui.features.curves.run_info import GaugesController, RunInfo
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
-from gui.kit.containers import Dock
+from gui.kit.containers import Dock, PagePicker
 from gui.kit.indicators import ActionBars, Gauges, TimeSplit
 from gui.kit.words import tr
 from gui.state.run_notes import RunNotes
@@ -44,32 +44,6 @@ class OwnPage(QWidget):
         raise NotImplementedError
 
 
-class PagePicker(QComboBox):
-    """Choice of the page of a tab widget, in place of its tabs."""
-
-    def __init__(self, tabs: QTabWidget) -> None:
-        super().__init__()
-        self._tabs = tabs
-        tabs.tabBar().hide()
-        self.setObjectName("telemetryPages")
-        self.setAccessibleName(tr("Telemetry page"))
-        self.setProperty("flat", True)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.activated.connect(lambda row: tabs.setCurrentIndex(self.itemData(row)))
-        tabs.currentChanged.connect(lambda at: self.setCurrentIndex(self.findData(at)))
-
-    def offer(self, page: QWidget, is_there: bool) -> None:
-        """Offer a page, or leave it out."""
-        tabs = self._tabs
-        tabs.setTabVisible(tabs.indexOf(page), is_there)
-        offered = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
-        if offered != [self.itemData(row) for row in range(self.count())]:
-            self.clear()
-            for at in offered:
-                self.addItem(tabs.tabText(at), at)
-            self.setCurrentIndex(self.findData(tabs.currentIndex()))
-
-
 class TelemetryDock(Dock):
     def __init__(
         self,
@@ -85,7 +59,7 @@ class TelemetryDock(Dock):
         self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
         self.tabs = QTabWidget()
         self.tabs.setObjectName(names.TELEMETRY_TABS)
-        self.picker = PagePicker(self.tabs)
+        self.picker = PagePicker(self.tabs, "telemetryPages", tr("Telemetry page"))
         self.head.addWidget(self.picker)
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QStackedWidget, QWidget
 
 from gui.features.play.controller import PlayController
 from gui.features.play.gamepad import Gamepad
@@ -16,6 +16,7 @@ from gui.features.play.saliency import SaliencyController
 from gui.features.play.side import SidePanel
 from gui.features.play.strip import PlayStrip
 from gui.kit import object_names as names
+from gui.kit.boxes import hbox, named
 from gui.kit.labels import count_text
 from gui.kit.screen import FrameSource, Palette, Screen, best_columns, tile
 from gui.kit.words import tr
@@ -106,11 +107,8 @@ class LiveView(QWidget):
     def _corner(self) -> QWidget:
         """Return the choice of the picture's scale, for the right end of the tabs."""
         made = QWidget()
-        row = QHBoxLayout(made)
-        row.setContentsMargins(8, 0, 16, 0)
-        self.scale = QComboBox()
-        self.scale.setObjectName("scaleBox")
-        self.scale.setAccessibleName(tr("How large the picture is"))
+        row = hbox(made, margins=(8, 0, 16, 0))
+        self.scale = named(QComboBox(), "scaleBox", tr("How large the picture is"))
         self.scale.setProperty("flat", True)
         self.scale.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.scale.addItems([tr("Fit"), tr("Whole pixels")])

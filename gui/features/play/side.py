@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
+from gui.kit.boxes import hbox, put, vbox
 from gui.kit.labels import label, rule
 from gui.kit.painting import guarded
 from gui.kit.screen import Palette, Screen
@@ -144,12 +145,9 @@ class SidePanel(QWidget):
         self._found: TaskPictures | None = None
         self.setObjectName("playPanel")
         self.setAccessibleName(tr("Policy: actions and value"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 8, 16, 8)
-        column.setSpacing(4)
+        column = vbox(self, margins=(16, 8, 16, 8), spacing=4)
         head = QHBoxLayout()
-        head.addWidget(label(tr("Policy"), "title"))
-        head.addStretch(1)
+        put(head, label(tr("Policy"), "title"), 1)
         self.who = label(tr("HUMAN"), "warn")
         self.who.setAccessibleName(tr("You play"))
         self.who.hide()
@@ -159,9 +157,7 @@ class SidePanel(QWidget):
         column.addWidget(self.thoughts)
         self.value, self.value_trace = self._measure(column, tr("Value"), tr("expected return"))
         self.distance, self.distance_trace = self._measure(column, tr("Distance to goal"), "")
-        column.addWidget(rule())
-        column.addWidget(self._goal_row(palette))
-        column.addStretch(1)
+        put(column, rule(), self._goal_row(palette), 1)
         self.take_over = label(tr("Hold Tab to take over"), "caption")
         column.addWidget(self.take_over)
         playing.thought.connect(self._on_thought)
@@ -172,36 +168,27 @@ class SidePanel(QWidget):
         """Add a heading with a value and the value's trace."""
         column.addSpacing(4)
         column.addWidget(rule())
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(label(title, "title"))
-        row.addStretch(1)
-        row.addWidget(label(remark, "caption"))
+        row = hbox(spacing=8)
+        put(row, label(title, "title"), 1, label(remark, "caption"))
         value, trace = label("", "title"), Trace(title)
         row.addWidget(value)
-        column.addLayout(row)
-        column.addWidget(trace)
+        put(column, row, trace)
         return value, trace
 
     def _goal_row(self, palette: Palette) -> QWidget:
         self.goal = Screen(palette, "playGoal", tr("Goal picture"))
         self.goal.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.step, self.gain = label("", "title"), label("", "title")
-        facts = QVBoxLayout()
-        facts.setSpacing(2)
+        facts = vbox(spacing=2)
         facts.addWidget(label(tr("Goal picture"), "caption"))
         facts.addSpacing(12)
         for head, value in ((tr("Step"), self.step), (tr("Return"), self.gain)):
-            facts.addWidget(label(head, "caption"))
-            facts.addWidget(value)
+            put(facts, label(head, "caption"), value)
             facts.addSpacing(8)
         facts.addStretch(1)
         self._goal = QWidget()
-        row = QHBoxLayout(self._goal)
-        row.setContentsMargins(0, 8, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.goal)
-        row.addLayout(facts, 1)
+        row = hbox(self._goal, margins=(0, 8, 0, 0), spacing=12)
+        put(row, self.goal, (facts, 1))
         return self._goal
 
     def fit(self, window_width: int) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.features.replay.controller import ReplayController
+from gui.kit.boxes import named, put
+from gui.kit.dialogs import Sheet
 from gui.kit.labels import button, label, spin_box
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -65,19 +67,14 @@ class Demonstrations(QObject):
         )
 
 
-class DemoSheet(QDialog):
+class DemoSheet(Sheet):
     def __init__(
         self, parent: QWidget, tasks: Mapping[str, str], frames: int, add: Callable[[str, int, int], object]
     ) -> None:
         """Build the form; `tasks` are titles by id; `add` is called with id, first and last frame, counted from 0."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("demoSheet")
-        self.setWindowTitle(tr("Use as a demonstration"))
+        super().__init__(parent, "demoSheet", tr("Use as a demonstration"))
         self._add = add
-        self.task = QComboBox()
-        self.task.setObjectName("demoTask")
-        self.task.setAccessibleName(tr("Task"))
+        self.task = named(QComboBox(), "demoTask", tr("Task"))
         for task, title in tasks.items():
             self.task.addItem(title, task)
         self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
@@ -87,8 +84,7 @@ class DemoSheet(QDialog):
         form.addRow(tr("From frame"), self.first)
         form.addRow(tr("To frame"), self.last)
         row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(button(tr("Cancel"), "demoCancel", clicked=self.reject))
+        put(row, 1, button(tr("Cancel"), "demoCancel", clicked=self.reject))
         self.agree = button(tr("Save"), "demoAgree", primary=True, clicked=self._agree)
         self.agree.setEnabled(bool(tasks))
         row.addWidget(self.agree)
@@ -103,8 +99,7 @@ class DemoSheet(QDialog):
                     wrap=True,
                 )
             )
-        column.addLayout(form)
-        column.addLayout(row)
+        put(column, form, row)
 
     def _agree(self) -> None:
         first, last = self.first.value(), self.last.value()

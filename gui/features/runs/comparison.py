@@ -10,17 +10,17 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QSizePolicy,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
     QToolTip,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.kit import theme
+from gui.kit.boxes import vbox
+from gui.kit.dialogs import Sheet
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.style_sheet import ROW
@@ -38,7 +38,7 @@ LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
 """Least and most pixels of a run's column, and most characters of its title."""
 
 
-class Comparison(QDialog):
+class Comparison(Sheet):
     def __init__(
         self,
         parent: QWidget,
@@ -51,13 +51,8 @@ class Comparison(QDialog):
 
         `parallel` has the names and the axes of all runs on show, which may be more than the tables have columns for.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("comparison")
-        self.setWindowTitle(tr("Compare configurations"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
+        super().__init__(parent, "comparison", tr("Compare configurations"))
+        column = vbox(self, margins=(16, 16, 16, 16), spacing=12)
         same = tr("{count} runs have the same settings.", count=len(runs))
         told = tr("{count2} runs differ in {count} settings.", count=len(rows), count2=len(runs)) if rows else same
         column.addWidget(label(told, "muted"))

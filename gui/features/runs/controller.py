@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from gui.features.runs.columns import RunColumns, differing
@@ -14,6 +14,7 @@ from gui.features.runs.comparison import Axis, axis_of, success_axis
 from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import every
 from gui.kit.dialogs import show_file
 from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, cause_of
@@ -76,9 +77,7 @@ class RunsController(QObject):
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
         training.queued.connect(self._on_queued)
-        self._clock = QTimer(self, interval=RENEW_MS)
-        self._clock.timeout.connect(self._on_clock)
-        self._clock.start()
+        self._clock = every(self, RENEW_MS, self._on_clock)
 
     def open_home(self, pinned: Sequence[str] = ()) -> None:
         """Load the runs in the home folder, report those whose process was lost, and show the `pinned` ones."""

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.play.controller import PlayController
 from gui.features.tasks.model import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
@@ -63,8 +64,7 @@ class TaskDraft(QObject):
         self._play: asyncio.Task[Any] | None = None
         """Job that plays at random from the start states; it does not need a goal. None before the first."""
         self._played_from: tuple[Path, ...] = ()
-        self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
-        self._settle.timeout.connect(self.probe)
+        self._settle = later(self, self.probe, PROBE_AFTER_MS)
         model.masked.connect(self._settle.start)
         playing.started.connect(self._on_started)
 

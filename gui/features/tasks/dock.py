@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QProgressBar,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -26,6 +25,7 @@ from gui.features.tasks.mask_painter import MaskPainter
 from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import Dock
 from gui.kit.labels import ElidedLabel, button, label, rule, set_role
 from gui.kit.screen import Palette, image_of
@@ -61,30 +61,17 @@ class TaskDock(Dock):
         self._shown: list[object] = []
         body = QWidget()
         body.setMinimumWidth(MIN_WIDTH - 20)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(12, 4, 12, 4)
-        column.setSpacing(5)
+        column = vbox(body, margins=(12, 4, 12, 4), spacing=5)
         self._start_step(column, actions)
         self._goal_step(column, actions)
         column.addStretch(1)
-        last = QVBoxLayout()
-        last.setContentsMargins(12, 8, 12, 8)
-        last.setSpacing(6)
+        last = vbox(margins=(12, 8, 12, 8), spacing=6)
         self._name_step(last, actions)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(body)
+        scroll = scrolling(body)
         self._scroll, self._shown_error = scroll, ""
         page = QWidget()
-        whole = QVBoxLayout(page)  # the last step, below what scrolls, is always in sight
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(scroll, 1)
-        whole.addWidget(rule())
-        whole.addLayout(last)
+        whole = vbox(page, spacing=0)  # the last step, below what scrolls, is always in sight
+        put(whole, (scroll, 1), rule(), last)
         self.setWidget(page)
         self.setMinimumWidth(MIN_WIDTH)
         self._model.changed.connect(self._refresh)
@@ -113,8 +100,7 @@ class TaskDock(Dock):
         self._goal_title = self._heading(column, actions, "captureGoal", names.CAPTURE_GOAL_BUTTON)
         self.painter = MaskPainter(self._palette)
         self.painter.painted.connect(self._model.paint)
-        self.audit = label("", "muted", wrap=True)
-        self.audit.setObjectName("auditFinding")
+        self.audit = named(label("", "muted", wrap=True), "auditFinding")
         self.audit.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.picture = QStackedWidget()  # once the task is made, its audit is in the goal's place: nothing moves
         self.picture.addWidget(self.painter)
@@ -122,26 +108,20 @@ class TaskDock(Dock):
         self.picture.setMaximumHeight(self.painter.maximumHeight())
         column.addWidget(self.picture, 1000)  # it takes the room that the others leave
         row = QHBoxLayout()
-        self.distance = label("", "muted")
-        self.distance.setObjectName("liveDistance")
-        self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
+        self.distance = named(label("", "muted"), "liveDistance", tr("Distance of the game's picture to the goal"))
         self.clear = button(
             tr("Count all"), "clearMaskButton", tip=tr("Count every pixel again"), clicked=self._model.clear_mask
         )
-        row.addWidget(self.distance, 1)
-        row.addWidget(self.clear)
+        put(row, (self.distance, 1), self.clear)
         _keep_room(self.clear)
         column.addLayout(row)
-        self.finding = label("", "muted", wrap=True)
-        self.finding.setObjectName("probeFinding")
+        self.finding = named(label("", "muted", wrap=True), "probeFinding")
         self._reserve(self.finding, FINDING_LINES)
         column.addWidget(self.finding)
 
     def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
         self._name_title = label(tr("3  Name it"))
-        self.name = QLineEdit()
-        self.name.setObjectName(names.TASK_NAME)
-        self.name.setAccessibleName(tr("Name of the task"))
+        self.name = named(QLineEdit(), names.TASK_NAME, tr("Name of the task"))
         self.name.setPlaceholderText(tr("Name, for example first door"))
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
@@ -155,11 +135,9 @@ class TaskDock(Dock):
         pair.addWidget(self._buttons_box(), 1, 1)
         pair.setColumnStretch(0, 1)
         column.addLayout(pair)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
-        row.addWidget(action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON))
-        row.addStretch(1)
+        put(row, action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON), 1)
         column.addLayout(row)
         self.progress = QProgressBar()
         self.progress.setRange(0, 100)
@@ -170,9 +148,7 @@ class TaskDock(Dock):
         column.addWidget(self.progress)
 
     def _buttons_box(self) -> QComboBox:
-        self.buttons = QComboBox()
-        self.buttons.setObjectName("taskButtons")
-        self.buttons.setAccessibleName(tr("Buttons that the agent may press"))
+        self.buttons = named(QComboBox(), "taskButtons", tr("Buttons that the agent may press"))
         for text, codec in (
             (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
@@ -198,8 +174,7 @@ class TaskDock(Dock):
     def _heading(column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str) -> ElidedLabel:
         row = QHBoxLayout()
         title = ElidedLabel("")
-        row.addWidget(title, 1)
-        row.addWidget(action_button(actions[action], object_name))
+        put(row, (title, 1), action_button(actions[action], object_name))
         column.addLayout(row)
         return title
 

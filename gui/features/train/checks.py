@@ -8,16 +8,10 @@ from collections.abc import Callable
 import msgspec
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.kit import theme
+from gui.kit.boxes import named, vbox
 from gui.kit.labels import button
 from gui.kit.painting import guarded_item
 from gui.kit.words import tr
@@ -70,12 +64,8 @@ class ChecksView(QWidget):
         super().__init__()
         self._task_title = task_title
         self._words = words
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self.list = QListWidget()
-        self.list.setObjectName(object_name)
-        self.list.setAccessibleName(tr("Preflight checks"))
+        column = vbox(self, spacing=4)
+        self.list = named(QListWidget(), object_name, tr("Preflight checks"))
         self.list.setItemDelegate(_CheckDelegate(self.list))
         self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)

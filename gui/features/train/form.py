@@ -7,18 +7,10 @@ from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QGridLayout, QLineEdit, QWidget
 
 from gui.features.train.draft import ConfigDraft
+from gui.kit.boxes import hbox, vbox
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
@@ -51,9 +43,7 @@ class ConfigForm(QWidget):
         self._sections: dict[str, Section] = {}
         self._offered: dict[str, Mapping[str, str]] = {"device": {"cpu": "cpu", "cuda:0": "cuda:0"}}
         self._open = {"basics"}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(8, 4, 8, 4)
-        self._column.setSpacing(0)
+        self._column = vbox(self, margins=(8, 4, 8, 4), spacing=0)
         draft.changed.connect(lambda name: self.refresh())
         self._build()
 
@@ -200,8 +190,7 @@ class _Row(QObject):
     def add_to(self, grid: QGridLayout) -> None:
         line = grid.rowCount()
         grid.addWidget(self.label, line, 0)
-        box = QHBoxLayout()
-        box.setSpacing(4)
+        box = hbox(spacing=4)
         box.addWidget(self.editor, 1)
         if self._unit.text():
             box.addWidget(self._unit)
