@@ -16,7 +16,7 @@ from gui.kit.painting import guarded_item, saved
 from gui.kit.plot_look import FADED_NAME, THIN, Plot
 from gui.kit.plot_picture import paint_dots, stroke
 from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 
 GAP = 16
 """Pixels between two names."""
@@ -142,7 +142,7 @@ class Overlay(pg.GraphicsObject):
     def _place(self, x: float) -> str:
         if self.scene_shown.by_clock:
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
-        return f"{x:,.0f}"
+        return number(x, ",.0f")
 
     # -- names ------------------------------------------------------------------------------
 

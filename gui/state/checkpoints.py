@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.kit.text_search import NO_PARENT, Index
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire import records
@@ -56,7 +56,7 @@ class CheckpointCard:
     @property
     def success_text(self) -> str:
         """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
-        return f"{self.success_rate * 100:.0f} %"
+        return number(self.success_rate, ".0%")
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""
@@ -180,6 +180,8 @@ class CheckpointList(QAbstractListModel):
         self.cards: list[CheckpointCard] = []
         self.only = ""
         """Id of the run to which the list is limited; empty for all runs."""
+        self.task_title: Callable[[str], str] = str
+        """Function that returns the title of a task id."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
@@ -222,8 +224,8 @@ class CheckpointList(QAbstractListModel):
         card = self.cards[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return tr(
-                "{task} {env_steps:,} steps, success {success_rate:.2f}",
-                task=card.task,
+                "{task} {env_steps:,} steps, success {success_rate:.0%}",
+                task=self.task_title(card.task),
                 env_steps=card.env_steps,
                 success_rate=card.success_rate,
             )

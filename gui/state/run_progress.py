@@ -102,7 +102,7 @@ def _to_target(run: RunTelemetry) -> TimeLeft | None:
     if slope <= 0:
         return None
     seconds = max(0.0, ((target - base) / slope - run.last_update.env_steps) / rate)
-    return TimeLeft(seconds, tr("to {target:.0f} % success", target=target * 100), is_estimate=True)
+    return TimeLeft(seconds, tr("to {target:.0%} success", target=target), is_estimate=True)
 
 
 def _to_steps(run: RunTelemetry) -> TimeLeft | None:

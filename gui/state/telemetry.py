@@ -15,6 +15,7 @@ from gui.state.metric_series import CLOCK, DECAYING, KINDS, X_AXES
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import APART, SPREADS, SeedGroup, grouped
 from gui.state.session import Place
+from trainer_core.lab.task_lists import short_task
 from trainer_core.wire import records
 
 MAX_PINNED = 250
@@ -61,6 +62,8 @@ class TelemetryModel(QObject):
         super().__init__()
         self.name_run = name_run
         """Function that returns the label of a run id in plots."""
+        self.task_title: Callable[[str], str] = short_task
+        """Function that returns the title of a task id."""
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
@@ -252,7 +255,7 @@ class TelemetryModel(QObject):
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
-            self._on_show = list(found) if is_apart else grouped(found, self.spread)
+            self._on_show = list(found) if is_apart else grouped(found, self.spread, self.task_title)
             self.groups = {group.run_id: group for group in self._groups_now()}
         return self._on_show
 

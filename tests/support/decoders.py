@@ -39,7 +39,7 @@ from gui.kit.settings import LAYOUT_VERSION, Settings, read_ini
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
 from gui.state import telemetry as view_memory
 from gui.state.run_notes import RunNotes
-from gui.state.task_pictures import read_first_picture
+from gui.state.task_pictures import read_pictures
 from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
@@ -868,7 +868,7 @@ _DECODERS = (
     Decoder(
         "first picture of a task",
         _copied(TASK / "starts.npz", "starts.npz"),
-        lambda f: read_first_picture(f / "starts.npz", "pictures"),
+        lambda f: read_pictures(f / "starts.npz", "pictures", 1),
         (Part("starts.npz", "npz"),),
     ),
     Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),

@@ -47,7 +47,7 @@ from gui.kit.labels import ElidedLabel, icon_button, label
 from gui.kit.object_names import PLOT_PREFIX
 from gui.kit.painting import PLACEHOLDER, guarded
 from gui.kit.plot_shapes import Scene, tick_rows, value_text
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.metric_series import CLOCK
 from gui.state.telemetry import TelemetryModel
 
@@ -341,7 +341,7 @@ class PlotCard(QWidget):
                 else:
                     parts.append(f"<b>{text}</b>")
         self.values.setText("&nbsp; ".join(parts))
-        self.setAccessibleDescription(", ".join(f"{name} {value:.4g}" for name, value in found.items()))
+        self.setAccessibleDescription(", ".join(f"{name} {number(value, '.4g')}" for name, value in found.items()))
 
     def line_words(self) -> str:
         """Return what the plot's line, band and dots are; empty where the title says it."""

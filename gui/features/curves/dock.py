@@ -1,4 +1,4 @@
-"""Telemetry dock: tabs with plots of the run in focus and of pinned runs, and a tab with information on the run."""
+"""Telemetry dock: pages with plots of the run in focus and of pinned runs, and a page with information on the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gui.features.curves.run_info import GaugesController, RunInfo
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
-from gui.kit.containers import Dock
+from gui.kit.containers import Dock, PagePicker
 from gui.kit.indicators import ActionBars, Gauges, TimeSplit
 from gui.kit.words import tr
 from gui.state.run_notes import RunNotes
@@ -59,9 +59,8 @@ class TelemetryDock(Dock):
         self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
         self.tabs = QTabWidget()
         self.tabs.setObjectName(names.TELEMETRY_TABS)
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
-        self.tabs.tabBar().setExpanding(False)
+        self.picker = PagePicker(self.tabs, "telemetryPages", tr("Telemetry page"))
+        self.head.addWidget(self.picker)
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
@@ -117,7 +116,8 @@ class TelemetryDock(Dock):
     def add_own_page(self, page: OwnPage, title: str) -> None:
         """Add a tab that is only visible for runs of one kind."""
         self._own_pages.append(page)
-        self.tabs.setTabVisible(self.tabs.insertTab(self.tabs.indexOf(self.more), page, title), page.is_wanted)
+        self.tabs.insertTab(self.tabs.indexOf(self.more), page, title)
+        self.picker.offer(page, page.is_wanted)
 
     @property
     def cards(self) -> dict[str, PlotCard]:
@@ -158,7 +158,7 @@ class TelemetryDock(Dock):
             self.split.show_record(run.last_update)
         self.info.refresh()
         for page in self._own_pages:
-            self.tabs.setTabVisible(self.tabs.indexOf(page), page.is_wanted)
+            self.picker.offer(page, page.is_wanted)
             page.refresh()
 
     # -- choice of plots --------------------------------------------------------------------
@@ -190,7 +190,7 @@ class TelemetryDock(Dock):
             for page in self.pages:
                 for card in page.cards[1:]:
                     card.hide()
-        self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
+        self.picker.offer(self.more, not self.more.is_empty())
 
     def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
         """Move the plots `further` between the page More and the Overview.

@@ -32,7 +32,7 @@ from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.icons import icon
 from gui.kit.labels import label, rule
 from gui.kit.painting import tell_once
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.metric_series import X_AXES
 from gui.state.telemetry import TelemetryModel
 
@@ -337,4 +337,4 @@ class CurveControls(QWidget):
         self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))
         with QSignalBlocker(self.smoothing):
             self.smoothing.setValue(round(self._model.smoothing * 100))
-        self._value.setText(f"{self._model.smoothing:.2f}")
+        self._value.setText(number(self._model.smoothing, ".2f"))

@@ -24,7 +24,7 @@ from gui.features.runs.columns import RunConfigs
 from gui.features.runs.controller import RunsController
 from gui.kit import theme
 from gui.kit.painting import saved
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge
 from gui.state.metric_series import Array
 from gui.state.new_files import NewFiles
@@ -195,8 +195,8 @@ class Reports(QObject):
                 tr(WORDS[run.state]),
                 run.task,
                 run.runner,
-                f"{run.env_steps:,}",
-                f"{run.best_success_rate:.3g}",
+                number(run.env_steps),
+                number(run.best_success_rate, ".0%"),
                 time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_at)),
                 " ".join(f"#{tag}" for tag in self._notes[run.run_id].tags),
             ]

@@ -61,7 +61,7 @@ class ArchivesController(QObject):
 
     def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
         super().__init__()
-        self._bridge, self._runs = bridge, runs
+        self._bridge, self._runs, self.task_title = bridge, runs, bridge.task_title
         self._checkpoints, self._notices = checkpoints, notices
         self.rows: list[DiskRow] = []
         """Disk use of each run, the largest first."""

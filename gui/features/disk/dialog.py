@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDialog,
-    QHBoxLayout,
-    QHeaderView,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from gui.features.disk.controller import DiskRow, old_rows
-from gui.kit.dialogs import ask_file
+from gui.kit.boxes import hbox, put, vbox
+from gui.kit.dialogs import Sheet, ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
 from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import RIGHT, row_table
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.run_words import WORDS
-from trainer_core.lab.task_lists import short_task
 
 COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
 NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
@@ -39,6 +31,7 @@ class Archives(Protocol):
     changed: Any
     rows: list[DiskRow]
     working: str
+    task_title: Callable[[str], str]
 
     @property
     def free_bytes(self) -> int: ...
@@ -50,25 +43,18 @@ class Archives(Protocol):
     def cancel(self) -> None: ...
 
 
-class DiskDialog(QDialog):
+class DiskDialog(Sheet):
     """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
     def __init__(self, parent: QWidget, archives: Archives) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("diskDialog")
-        self.setWindowTitle(tr("Disk use"))
+        super().__init__(parent, "diskDialog", tr("Disk use"))
         self._archives = archives
         self._shown: list[DiskRow] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
+        column = vbox(self, margins=(16, 12, 16, 12), spacing=8)
         self.told = label("", "muted")
         column.addWidget(self.told)
         self.table = self._make_table()
-        column.addWidget(self.table, 1)
-        column.addLayout(self._retention())
-        column.addLayout(self._buttons())
+        put(column, (self.table, 1), self._retention(), self._buttons())
         self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
         self.resize(720, 0)
         archives.changed.connect(self.renew)
@@ -91,21 +77,15 @@ class DiskDialog(QDialog):
         return table
 
     def _retention(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.days = spin_box("diskDays", tr("Days since a run ended"), 0, 3650, DAYS)
         self.keep = spin_box("diskKeep", tr("Newest runs to keep"), 0, 10_000, KEEP)
-        row.addWidget(label(tr("Ended more than"), "muted"))
-        row.addWidget(self.days)
-        row.addWidget(label(tr("days ago, except the newest"), "muted"))
-        row.addWidget(self.keep)
-        row.addWidget(button(tr("Select"), "diskSelectOld", clicked=self.select_old))
-        row.addStretch(1)
+        put(row, label(tr("Ended more than"), "muted"), self.days, label(tr("days ago, except the newest"), "muted"))
+        put(row, self.keep, button(tr("Select"), "diskSelectOld", clicked=self.select_old), 1)
         return row
 
     def _buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.archive_button = button(
             tr("Archive"),
             "diskArchive",
@@ -115,10 +95,7 @@ class DiskDialog(QDialog):
         )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
-        row.addWidget(self.archive_button)
-        row.addWidget(self.cancel_button)
-        row.addWidget(self.restore_button)
-        row.addStretch(1)
+        put(row, self.archive_button, self.cancel_button, self.restore_button, 1)
         row.addWidget(button(tr("Close"), "diskClose", clicked=self.accept))
         return row
 
@@ -154,10 +131,10 @@ class DiskDialog(QDialog):
             run = row.run
             texts = (
                 row.label,
-                short_task(run.task),
+                self._archives.task_title(run.task),
                 tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
-                f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
+                number(run.best_success_rate, ".0%") if run.best_success_rate else "",
                 size_text(row.checkpoints),
                 size_text(row.total),
             )

@@ -64,7 +64,8 @@ def define_runs(
     telemetry: TelemetryModel,
     window: QMainWindow,
 ) -> None:
-    add = registry.add
+    focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
+    add = partial(registry.add, follows=focus)
 
     def ask_note() -> None:
         RunNoteForm(window, runs.current.name if runs.current else "", runs.note(), runs.annotate).open()
@@ -73,7 +74,6 @@ def define_runs(
         names = [telemetry.label(run.run_id) for run in runs.compared()]
         Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
-    focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add(
         "pinRun",
         tr("Pin curves"),
@@ -90,7 +90,6 @@ def define_runs(
         lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
         tip=tr("Choose the colour of the run's curves"),
         refusal=runs.refusal,
-        follows=focus,
     )
     add(
         "compareRuns",
@@ -107,7 +106,6 @@ def define_runs(
         runs.show_sweep,
         tip=tr("All trials of the run's sweep"),
         refusal=runs.sweep_refusal,
-        follows=focus,
     )
     add(
         "toggleSweep",
@@ -116,7 +114,6 @@ def define_runs(
         tip=tr("Double-click the sweep's row to do the same"),
         refusal=runs.sweep_refusal,
         is_on=runs.is_sweep_open,
-        follows=focus,
     )
     add(
         "hideOthers",
@@ -131,7 +128,6 @@ def define_runs(
         runs.resume,
         short=tr("Resume"),
         refusal=runs.resume_refusal,
-        follows=focus,
     )
     for by, name, text in (
         (-1, "queueEarlier", tr("Earlier in the queue")),
@@ -146,13 +142,7 @@ def define_runs(
             is_there=runs.waits,
             follows=(*focus, runs.queue_changed),
         )
-    add(
-        "reuseConfig",
-        tr("New run with its configuration"),
-        runs.reuse_config,
-        refusal=runs.reuse_refusal,
-        follows=focus,
-    )
+    add("reuseConfig", tr("New run with its configuration"), runs.reuse_config, refusal=runs.reuse_refusal)
     add(
         "showError",
         tr("Show the run's log"),
@@ -161,7 +151,6 @@ def define_runs(
         tip=tr("The last lines of its log"),
         refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(),
-        follows=focus,
     )
     add(
         "openLog",
@@ -170,16 +159,8 @@ def define_runs(
         short=tr("File"),
         tip=tr("Open the whole log of the trainer in your editor"),
         refusal=runs.log_refusal,
-        follows=focus,
     )
-    add(
-        "openRunFolder",
-        tr("Open the run's folder"),
-        runs.open_folder,
-        short=tr("Folder"),
-        refusal=runs.refusal,
-        follows=focus,
-    )
+    add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"), refusal=runs.refusal)
 
 
 def define_list(registry: ActionRegistry, runs: RunsController, dock: RunsDock, navigation: Navigation) -> None:

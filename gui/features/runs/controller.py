@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from gui.features.runs.columns import RunColumns, differing
@@ -14,8 +14,9 @@ from gui.features.runs.comparison import Axis, axis_of, success_axis
 from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import every
 from gui.kit.dialogs import show_file
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
 from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
@@ -76,9 +77,7 @@ class RunsController(QObject):
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
         training.queued.connect(self._on_queued)
-        self._clock = QTimer(self, interval=RENEW_MS)
-        self._clock.timeout.connect(self._on_clock)
-        self._clock.start()
+        self._clock = every(self, RENEW_MS, self._on_clock)
 
     def open_home(self, pinned: Sequence[str] = ()) -> None:
         """Load the runs in the home folder, report those whose process was lost, and show the `pinned` ones."""
@@ -223,11 +222,11 @@ class RunsController(QObject):
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
         rows = [
-            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best success"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Steps"), [number(record.env_steps) if record else "-" for record in records]),
+            (tr("Best success"), [number(record.best_success_rate, ".0%") if record else "-" for record in records]),
             (
                 tr("Best success, loops left by chance"),
-                [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
+                [number(record.best_leaving_rate, ".0%") if record else "-" for record in records],
             ),
         ]
         for row in METRICS:
@@ -538,4 +537,4 @@ class RunsController(QObject):
 
 
 def _newest(columns: list[Array]) -> list[str]:
-    return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
+    return [number(column[-1], ".4g") if len(column) else "-" for column in columns]

@@ -15,6 +15,7 @@ from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN, RunList
 from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import named
 from gui.kit.containers import Dock, empty_page
 from gui.kit.labels import KeyButton, button, clear_by_escape, label, search_field
 from gui.kit.words import tr
@@ -54,9 +55,7 @@ class RunsDock(Dock):
         self._telemetry, self._columns = telemetry, columns
         self._is_fitting = False
         self.proxy = RunFilter(model, self)
-        self.table = RunTable()
-        self.table.setObjectName(names.RUN_TABLE)
-        self.table.setAccessibleName(tr("Runs"))
+        self.table = named(RunTable(), names.RUN_TABLE, tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -210,8 +209,7 @@ class RunsDock(Dock):
         return page
 
     def _no_match_page(self) -> QWidget:
-        clear = KeyButton(tr("Clear filter"), tr("Esc"))
-        clear.setObjectName("clearRunFilter")
+        clear = named(KeyButton(tr("Clear filter"), tr("Esc")), "clearRunFilter")
         clear.clicked.connect(self.filter.clear)
         self.no_match, self._hidden = label(), label("", "caption")
         return empty_page(self.no_match, self._hidden, clear)

@@ -7,11 +7,12 @@ import json
 import time
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.train.draft import ConfigDraft
 from gui.features.train.hardware import Hardware
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -83,6 +84,7 @@ class TrainingController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.task_title = session.task_title
         self.hardware = hardware
         self.draft = ConfigDraft(
             session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)
@@ -111,8 +113,7 @@ class TrainingController(QObject):
         self.last_record_at = 0.0
         self._generation = 0
         self._preflight: asyncio.Task[None] | None = None
-        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
-        self._debounce.timeout.connect(self.check)
+        self._debounce = later(self, self.check, DEBOUNCE_MS)
         self.draft.changed.connect(self._on_draft_changed)
         session.task_changed.connect(lambda task: self.draft.set_text("task", task))
         session.runner_changed.connect(self._on_runner)

@@ -7,23 +7,15 @@ from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QGridLayout, QLineEdit, QWidget
 
 from gui.features.train.draft import ConfigDraft
+from gui.kit.boxes import hbox, vbox
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
-from gui.kit.words import tr
+from gui.kit.words import as_python, in_language, tr
 from gui.state.config_fields import GROUPS, FieldSpec
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
@@ -51,9 +43,7 @@ class ConfigForm(QWidget):
         self._sections: dict[str, Section] = {}
         self._offered: dict[str, Mapping[str, str]] = {"device": {"cpu": "cpu", "cuda:0": "cuda:0"}}
         self._open = {"basics"}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(8, 4, 8, 4)
-        self._column.setSpacing(0)
+        self._column = vbox(self, margins=(8, 4, 8, 4), spacing=0)
         draft.changed.connect(lambda name: self.refresh())
         self._build()
 
@@ -200,8 +190,7 @@ class _Row(QObject):
     def add_to(self, grid: QGridLayout) -> None:
         line = grid.rowCount()
         grid.addWidget(self.label, line, 0)
-        box = QHBoxLayout()
-        box.setSpacing(4)
+        box = hbox(spacing=4)
         box.addWidget(self.editor, 1)
         if self._unit.text():
             box.addWidget(self._unit)
@@ -290,17 +279,19 @@ def _caution(spec: FieldSpec, value: str) -> str:
 
 
 def to_form(spec: FieldSpec, text: str) -> str:
-    """Return the text of the draft as the form shows it: in the form's unit, and empty for no limit."""
+    """Return the text of the draft as the form shows it: in its unit and the app's language, and empty for no limit."""
     if spec.name in LIMITS and text.strip() in ("0", "0.0"):
         return ""
     number = _number(text) if spec.name in UNITS else None
-    return text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    text = text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    return in_language(text) if spec.kind in (int, float) else text
 
 
 def from_form(spec: FieldSpec, text: str) -> str:
     """Return the text for the draft of what was typed in the form: in the unit of the configuration, 0 for no limit."""
     if spec.name in LIMITS and not text.strip():
         return "0"
+    text = as_python(text) if spec.kind in (int, float) else text
     if spec.name not in UNITS:
         return text
     found = _NUMBER.fullmatch(text.strip().lower())
@@ -320,6 +311,6 @@ def _number(text: str) -> float | None:
 def _help(spec: FieldSpec) -> str:
     parts = [tr(spec.help)]
     if spec.minimum is not None and spec.maximum is not None:
-        parts.append(tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum)))
-    parts.append(tr("Default {show}.", show=spec.show(spec.default)))
+        parts.append(tr("{show} to {show2}.", show=spec.words(spec.minimum), show2=spec.words(spec.maximum)))
+    parts.append(tr("Default {show}.", show=spec.words(spec.default)))
     return " ".join(part for part in parts if part)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QPlainTextEdit, QWidget
 
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.containers import Section
 from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, icon_button, label, set_role
@@ -31,14 +32,9 @@ class CommandLine(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("role", "banner")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 2, 2, 2)
-        column.setSpacing(4)
-        row = QHBoxLayout()
-        row.setSpacing(2)
-        self.line = ElidedLabel("")
-        self.line.setObjectName("equivalentLine")
-        self.line.setAccessibleName(tr("The same run from a terminal"))
+        column = vbox(self, margins=(8, 2, 2, 2), spacing=4)
+        row = hbox(spacing=2)
+        self.line = named(ElidedLabel(""), "equivalentLine", tr("The same run from a terminal"))
         self.line.setFont(theme.mono_font())
         self.line.setCursor(Qt.CursorShape.PointingHandCursor)
         self.line.installEventFilter(self)
@@ -47,30 +43,23 @@ class CommandLine(QFrame):
         self.fold.setCheckable(True)
         self.fold.toggled.connect(self._on_fold)
         self._copy_button = icon_button("copy", tr("Copy the command"), clicked=self._copy)
-        row.addWidget(self._copy_button)
-        row.addWidget(self.fold)
+        put(row, self._copy_button, self.fold)
         column.addLayout(row)
         self._more = QWidget()
         column.addWidget(self._more)
-        inner = QVBoxLayout(self._more)
-        inner.setContentsMargins(0, 0, 6, 6)
-        inner.setSpacing(4)
-        self.exact = QPlainTextEdit()
-        self.exact.setObjectName(names.COMMAND_PREVIEW)
-        self.exact.setAccessibleName(tr("The exact command that will be run"))
+        inner = vbox(self._more, margins=(0, 0, 6, 6), spacing=4)
+        self.exact = named(QPlainTextEdit(), names.COMMAND_PREVIEW, tr("The exact command that will be run"))
         self.exact.setReadOnly(True)
         self.exact.setFont(theme.mono_font())
         self.exact.setTabChangesFocus(True)
         self.exact.setPlaceholderText(tr("Correct the form to see the command"))
         self.exact.setFixedHeight(self.exact.fontMetrics().lineSpacing() * LINES + 12)
-        inner.addWidget(self.exact)
-        inner.addWidget(self._detach_check())
+        put(inner, self.exact, self._detach_check())
         self._on_fold(False)
 
     def _detach_check(self) -> QCheckBox:
         """Return the check box for runs that continue after the end of the app, which changes the command."""
-        self.detach = QCheckBox(tr("Keep running after the app closes"))
-        self.detach.setObjectName(names.DETACH_CHECK)
+        self.detach = named(QCheckBox(tr("Keep running after the app closes")), names.DETACH_CHECK)
         self.detach.setToolTip(tr("The run has its own process and waits while the device is busy"))
         self.detach.toggled.connect(self.detach_chosen)
         return self.detach
@@ -101,9 +90,7 @@ class LaunchPanel(QWidget):
     def __init__(self, training: TrainingController, actions: ActionRegistry) -> None:
         super().__init__()
         self._training, self._actions = training, actions
-        panel = QVBoxLayout(self)
-        panel.setContentsMargins(12, 4, 12, 8)
-        panel.setSpacing(6)
+        panel = vbox(self, margins=(12, 4, 12, 8), spacing=6)
         self._section = Section("", is_open=False)
         self._sign = label("")
         self._section.head.insertWidget(0, self._sign)
@@ -111,7 +98,7 @@ class LaunchPanel(QWidget):
         self._memory.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._section.head.addWidget(self._memory, 100)
         self._section.note.hide()
-        self.checks = ChecksView(names.PREFLIGHT_LIST, lambda command: actions[command].iconText())
+        self.checks = ChecksView(names.PREFLIGHT_LIST, training.task_title, lambda command: actions[command].iconText())
         self.checks.command_wanted.connect(lambda command: actions[command].trigger())
         self.checks.remedy_chosen.connect(training.apply_remedy)
         self._section.body.addWidget(self.checks)
@@ -119,14 +106,11 @@ class LaunchPanel(QWidget):
         self.command = CommandLine()
         self.command.detach_chosen.connect(training.set_detach)
         panel.addWidget(self.command)
-        self.consent = QCheckBox(tr("Run this command on this computer"))
-        self.consent.setObjectName(names.CONSENT_CHECK)
+        self.consent = named(QCheckBox(tr("Run this command on this computer")), names.CONSENT_CHECK)
         self.consent.setToolTip(tr("I have read the command; run it on this computer"))
         self.consent.toggled.connect(training.set_consent)
-        panel.addWidget(self.consent)
-        panel.addWidget(action_button(actions["start"], names.START_TRAINING_BUTTON, primary=True))
-        self.reason = ElidedLabel("", "muted")
-        self.reason.setObjectName("startReason")
+        put(panel, self.consent, action_button(actions["start"], names.START_TRAINING_BUTTON, primary=True))
+        self.reason = named(ElidedLabel("", "muted"), "startReason")
         self.reason.setMinimumHeight(self.reason.fontMetrics().lineSpacing())  # the widgets above it do not move
         panel.addWidget(self.reason)
         training.checks_changed.connect(self._on_checks)
