@@ -235,6 +235,7 @@ class Host:
             self.progress = restored
         self.writer.append(
             records.ResumeRecord,
+            trace_id=self._trace_id(),
             env_steps=self.counters.env_steps,
             update=self.counters.update,
             checkpoint=self.checkpoints.newest,
@@ -316,7 +317,6 @@ class Host:
         elapsed = max(clock - self._recorded, 1e-9)
         self.writer.append(
             records.UpdateRecord,
-            trace_id=self._trace_id(),
             update=now.update,
             env_steps=now.env_steps,
             wall_time_s=self.wall_s,
@@ -466,6 +466,7 @@ class Host:
     def report(self, error: Exception) -> None:
         """Write an error record, with a receipt if a trainee exists."""
         fields = {
+            "trace_id": self._trace_id(),
             "kind": type(error).__name__,
             "message": _one_line(error),
             "receipt": self._receipt(error),
@@ -511,7 +512,7 @@ class Host:
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
     def _trace_id(self) -> str:
-        return f"{self.paths.run_id}-{self.counters.update}"
+        return records.trace_of(self.paths.run_id, self.counters.update)
 
     @property
     def wall_s(self) -> float:

@@ -97,7 +97,8 @@ class Validator:
         by_mode: dict[str, list[Evaluation]] = {}
         kept: list[str] = []
         try:
-            yield from self._validated(seed, env_steps, by_mode, kept)
+            for kind, fields in self._validated(seed, env_steps, by_mode, kept):
+                yield kind, {"trace_id": records.trace_of(self.paths.run_id, update), **fields}
         except EvaluationStopped:
             for gif in kept:  # without records, remove their files
                 for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
