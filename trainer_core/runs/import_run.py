@@ -138,8 +138,8 @@ def _log(meta: checkpoint_manifest.CheckpointMeta, run_id: str, digest: str) -> 
             device_name="", versions={},
         ),
         records.CheckpointRecord(
-            run_id=run_id, seq=1, time=meta.created_at or now, trace_id=records.trace_of(run_id, meta.update), env_steps=meta.env_steps,
+            run_id=run_id, seq=1, time=meta.created_at or now, env_steps=meta.env_steps,
             path=f"checkpoints/{meta.env_steps:012d}", sha256=digest, size_bytes=0,
-            success_rate=meta.success_rate, reason="imported",
+            trace_id=records.trace_of(run_id, meta.update), success_rate=meta.success_rate, reason="imported",
         ),
     ]  # fmt: skip
