@@ -377,6 +377,8 @@ class Host:
         most = 0 if trainee.counts_steps else spec.total_env_steps
         if most and self.counters.env_steps >= most:
             return f"{most} {trainee.counted}"
+        if 0 < (episodes := spec.options.get("max_episodes", 0)) <= self.progress.episodes:
+            return f"{self.progress.episodes} of {episodes} episodes"
         return self.progress.reason(spec.target_success)
 
     def end_at_limit(self) -> None:
