@@ -100,6 +100,18 @@ archive | archive.run | run | pack runs into one file each, with hashes, and res
 archive restore | archive.restore_all | file | unpack archived runs and compare every file with its hash
     archive restore RUN.tar.gz
     archive restore RUN.tar.gz --check
+storage | storage.show | - | list storage profiles and trash; move runs, and tidy old ones by a policy
+    storage
+    storage --on
+storage move | storage.move | run | move runs to the folder of a storage profile, or back
+    storage move RUN --to nas
+    storage move RUN --to home
+storage apply | storage.apply | - | do what the policy in storage_profiles.toml says, or list it
+    storage apply --dry-run
+    storage apply
+storage undo | storage.undo | run | take runs out of the trash
+    storage undo
+    storage undo RUN
 
 # Games and tasks
 task | - | - | make, check, share and list tasks
