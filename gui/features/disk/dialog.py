@@ -8,9 +8,11 @@ from typing import Any, Protocol
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QDialog,
     QHBoxLayout,
     QHeaderView,
+    QMenu,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -18,16 +20,19 @@ from PySide6.QtWidgets import (
 )
 
 from gui.features.disk.controller import DiskRow, old_rows
+from gui.features.disk.storage import StorageController
 from gui.kit.dialogs import ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
 from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import RIGHT, row_table
 from gui.kit.words import tr
 from gui.state.run_words import WORDS
+from trainer_core.lab.storage_profiles import HOME_ITSELF
 from trainer_core.lab.task_lists import short_task
+from trainer_core.wire.run_record import STORAGE_TAG
 
-COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
-NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
+COLUMNS = ("Run", "Task", "Kept", "State", "Ended", "Best success", "Checkpoints", "Total")
+NARROW = {"Kept": 96, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
 DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
@@ -53,12 +58,12 @@ class Archives(Protocol):
 class DiskDialog(QDialog):
     """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
-    def __init__(self, parent: QWidget, archives: Archives) -> None:
+    def __init__(self, parent: QWidget, archives: Archives, storage: StorageController) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("diskDialog")
         self.setWindowTitle(tr("Disk use"))
-        self._archives = archives
+        self._archives, self._storage = archives, storage
         self._shown: list[DiskRow] = []
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
@@ -68,11 +73,14 @@ class DiskDialog(QDialog):
         self.table = self._make_table()
         column.addWidget(self.table, 1)
         column.addLayout(self._retention())
+        column.addLayout(self._policy())
         column.addLayout(self._buttons())
         self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
-        self.resize(720, 0)
-        archives.changed.connect(self.renew)
+        self.resize(800, 0)
+        for changed in (archives.changed, storage.changed):
+            changed.connect(self.renew)
         self.finished.connect(lambda: archives.changed.disconnect(self.renew))
+        self.finished.connect(lambda: storage.changed.disconnect(self.renew))
         archives.measure()
         self.renew()
 
@@ -103,6 +111,26 @@ class DiskDialog(QDialog):
         row.addStretch(1)
         return row
 
+    def _policy(self) -> QHBoxLayout:
+        storage, row = self._storage, QHBoxLayout()
+        row.setSpacing(8)
+        self.tidies = QCheckBox(tr("Tidy old runs by itself"))
+        self.tidies.setObjectName("diskTidies")
+        self.tidies.setToolTip(tr("When the app starts, and every hour: by the rules in storage_profiles.toml"))
+        self.tidies.clicked.connect(storage.switch)
+        self.undo_button = button(tr("Restore"), "diskUndo", clicked=storage.undo)
+        row.addWidget(self.tidies)
+        row.addWidget(button(tr("Rules..."), "diskRules", clicked=storage.edit, tip=tr("Edit storage_profiles.toml")))
+        self.policy_buttons = (
+            button(tr("Preview"), "diskPreview", clicked=storage.preview, tip=tr("Show what the rules would do now")),
+            button(tr("Apply now"), "diskApply", clicked=storage.apply),
+            self.undo_button,
+        )
+        for each in self.policy_buttons:
+            row.addWidget(each)
+        row.addStretch(1)
+        return row
+
     def _buttons(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -115,7 +143,12 @@ class DiskDialog(QDialog):
         )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
+        self.move_button = button(tr("Move to"), "diskMove", tip=tr("Storage profiles are in storage_profiles.toml"))
+        menu = QMenu(self.move_button)
+        menu.aboutToShow.connect(lambda: self._fill_places(menu))
+        self.move_button.setMenu(menu)
         row.addWidget(self.archive_button)
+        row.addWidget(self.move_button)
         row.addWidget(self.cancel_button)
         row.addWidget(self.restore_button)
         row.addStretch(1)
@@ -129,16 +162,18 @@ class DiskDialog(QDialog):
         archives = self._archives
         if archives.rows is not self._shown:
             self._fill(archives.rows)
-        total = size_text(sum(row.total for row in archives.rows))
+        here = [row for row in archives.rows if STORAGE_TAG not in row.run.tags]
+        total = size_text(sum(row.total for row in here))
+        self.tidies.setChecked(self._storage.read()[0].policy.on)
+        trashed = self._storage.trashed
+        self.undo_button.setText(tr("Restore {count} from trash", count=trashed))
+        for each in self.policy_buttons:
+            each.setEnabled(not archives.working and (trashed > 0 or each is not self.undo_button))
         free = size_text(archives.free_bytes)
         self.told.setText(
             archives.working
-            or tr(
-                "{count} runs take {total}; {free} are free on the disk",
-                count=len(archives.rows),
-                total=total,
-                free=free,
-            )
+            or self._storage.plan_words
+            or tr("{count} runs take {total}; {free} are free on the disk", count=len(here), total=total, free=free)
         )
         self.cancel_button.setVisible(bool(archives.working))
         self.restore_button.setEnabled(not archives.working)
@@ -155,6 +190,7 @@ class DiskDialog(QDialog):
             texts = (
                 row.label,
                 short_task(run.task),
+                run.tags.get(STORAGE_TAG, tr("local")),
                 tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
                 f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
@@ -187,7 +223,8 @@ class DiskDialog(QDialog):
 
     def _on_selection(self) -> None:
         chosen = self.chosen()
-        self.archive_button.setEnabled(bool(chosen) and not self._archives.working)
+        for each in (self.archive_button, self.move_button):
+            each.setEnabled(bool(chosen) and not self._archives.working)
         size = size_text(sum(row.total for row in chosen))
         self.archive_button.setText(
             tr("Archive {count}, {size}", count=len(chosen), size=size) if chosen else tr("Archive")
@@ -195,6 +232,13 @@ class DiskDialog(QDialog):
 
     def _archive(self) -> None:
         self._archives.archive([row.run.run_id for row in self.chosen()])
+
+    def _fill_places(self, menu: QMenu) -> None:
+        menu.clear()
+        run_ids = [row.run.run_id for row in self.chosen()]
+        for name in self._storage.places:
+            words = tr("This data folder") if name == HOME_ITSELF else name
+            menu.addAction(words, lambda name=name: self._storage.move(run_ids, name))
 
     def _restore(self) -> None:
         kinds = tr("Archives (*.tar.gz);;All files (*)")
