@@ -96,6 +96,11 @@ class HomePaths:
         return self.root / "archives"
 
     @property
+    def videos(self) -> Path:
+        """Folder of short clips of training (host.clips)."""
+        return self.root / "training" / "videos"
+
+    @property
     def trash(self) -> Path:
         """Folder of runs that are deleted after some time (runs.storage)."""
         return self.root / "training" / "trash"

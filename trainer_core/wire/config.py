@@ -125,6 +125,9 @@ class RunConfig:
     """Number of checkpoints to keep besides the best and the newest."""
     log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6))
     """Updates between two update records."""
+    record_clips: int = field(default=0, metadata=_meta("Clip every", "logging", minimum=0, maximum=10**6))
+    """Updates between two clips of the first Game Boy while it trains, of at most 200 pictures, in training/videos of
+    the data folder; another process encodes them, which may slow training down. 0 = none."""
     threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256))
     """Number of threads that learn on a CPU; 0 = choose."""
 
