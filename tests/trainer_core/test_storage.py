@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.made_homes import make_home
-from tests.trainer_core.test_runs_archive import RUN, contents
+from tests.support.made_homes import contents, make_home
 from trainer_core.cli.main import main
 from trainer_core.lab.paths import HomePaths, home_of
 from trainer_core.lab.recording import (
@@ -36,6 +35,7 @@ from trainer_core.runs.names import find_run
 from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
 
 DAY = 86_400
+RUN = "run-00000"
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_kill_at_any_instant_loses_nothing(to: str, home: HomePaths, profiles:
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             if (kept / name).exists():
                 shutil.copytree(kept / name, tmp_path / name, symlinks=True)
-        number += int(os.environ.get("DMGLAB_KILLS_APART", 1 if to == "trash" else 7))
+        number += 1 if to == "trash" else 7  # with 1 it holds too, and takes 20 s
     assert number > 10
 
 
