@@ -16,7 +16,7 @@ from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError
-from trainer_core.wire.run_record import RunRecord
+from trainer_core.wire.run_record import STORAGE_TAG, RunRecord
 
 MOST_VERIFIED = 40
 MOST_CARDS = 2000
@@ -47,6 +47,8 @@ class CheckpointCard:
     sampled_rate: float = 0.0
     is_played: bool = False
     """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
+    place: str = ""
+    """Name and kind of the storage profile that keeps the run; empty in the data folder."""
 
     @property
     def merit(self) -> tuple[float, ...]:
@@ -99,6 +101,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
         leaving_rate=record.leaving_success_rate,
         sampled_rate=record.sampled_success_rate,
         is_played=record.validated_env_steps == record.env_steps,
+        place=run.tags.get(STORAGE_TAG, ""),
     )
 
 
@@ -127,6 +130,7 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 leaving_rate=meta.leaving_success_rate,
                 sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
+                place=run.tags.get(STORAGE_TAG, ""),
             )
         )
     return found

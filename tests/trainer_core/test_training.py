@@ -313,6 +313,7 @@ def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: 
     run.close()
     error = read_log(tmp_path)[-1]
     assert error["type"] == "error"
+    assert error["receipt"] == f"failures/{error['trace_id']}"
     folder = HomePaths(tmp_path).run("run").root / error["receipt"]
     found = {path.name for path in folder.iterdir()}
     assert found == {"last_frames.npy", "last_frames.png", "last_actions.npy", "last_steps.npz", "receipt.json"}
@@ -351,6 +352,7 @@ def test_a_checkpoint_is_announced_with_the_hash_of_its_weights(tmp_path: Path) 
     folder = paths.root / record["path"]
     assert record["path"] == outcome.checkpoint
     assert record["sha256"] == file_sha256(folder / POLICY) == read_meta(folder).files[POLICY]
+    assert record["trace_id"] == read_meta(folder).trace_id == f"run-{read_meta(folder).update}"
     assert record["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     assert (folder / "thumbnail.png").read_bytes().startswith(b"\x89PNG")
 

@@ -6,6 +6,7 @@ Help, dispatch, shell completion and the text above a command's options are read
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -99,6 +100,18 @@ archive | archive.run | run | pack runs into one file each, with hashes, and res
 archive restore | archive.restore_all | file | unpack archived runs and compare every file with its hash
     archive restore RUN.tar.gz
     archive restore RUN.tar.gz --check
+storage | storage.show | - | list storage profiles and trash; move runs, and tidy old ones by a policy
+    storage
+    storage --on
+storage move | storage.move | run | move runs to the folder of a storage profile, or back
+    storage move RUN --to nas
+    storage move RUN --to home
+storage apply | storage.apply | - | do what the policy in storage_profiles.toml says, or list it
+    storage apply --dry-run
+    storage apply
+storage undo | storage.undo | run | take runs out of the trash
+    storage undo
+    storage undo RUN
 
 # Games and tasks
 task | - | - | make, check, share and list tasks
@@ -263,6 +276,9 @@ RENAMED = {
 }
 """Former commands and their replacements; the former ones still work, with a note."""
 
+AS_PLANNED = {("train", "--resume"): "resume", ("plot", "--log"): "plot", ("validate", "--log"): "validate"}
+"""Options of the owner's plans that are positional words here: command and option, and the command that takes them."""
+
 NOTES = """\
 On a terminal a command prints sentences and tables. Elsewhere, or with --json, it prints one JSON
 object; --text prints sentences and tables everywhere. Messages and progress go to standard error.
@@ -276,6 +292,20 @@ def find(words: Sequence[str]) -> tuple[Command | None, list[str]]:
     if rest and (verb := COMMANDS.get(f"{first} {rest[0]}")):
         return verb, rest[1:]
     return (COMMANDS.get(first) if " " not in first else None), rest
+
+
+def planned(argv: Sequence[str]) -> list[str]:
+    """Return `argv` with the words after options of AS_PLANNED as positional words in front."""
+    name, found, rest = argv[0], list[str](), list[str]()
+    words = iter(argv[1:])
+    for word in words:
+        option, equals, value = word.partition("=")
+        if (argv[0], option) not in AS_PLANNED:
+            rest.append(word)
+            continue
+        name = AS_PLANNED[argv[0], option]
+        found += [value] if equals else [*itertools.islice(words, 1)]
+    return [name, *found, *rest]
 
 
 def usage(of: Command | None = None) -> str:

@@ -28,7 +28,7 @@ from trainer_core.wire.environment import is_rank, rank_place
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import limits
 from trainer_core.wire.run_record import RunState
-from trainer_core.wire.spec import NATIVE_ID
+from trainer_core.wire.spec import NATIVE_ID, NEUTRAL
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Options:
     """New time limit in seconds, counted from now."""
     total_env_steps: int | None = None
     """New limit of environment steps, counted over the whole run."""
+    max_episodes: int | None = None
+    """New limit of ended training episodes, counted over the whole run."""
     target_success: float | None = None
     """New success rate that ends the run."""
     gpus: int = field(default=1, metadata=limits(1, 64))
@@ -56,7 +58,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     paths = find_run(options.run, home)
     limits = {
         name: value
-        for name in ("seconds", "total_env_steps", "target_success")
+        for name in ("seconds", "total_env_steps", "max_episodes", "target_success")
         if (value := getattr(options, name)) is not None
     }
     options.cluster.check()
@@ -85,7 +87,8 @@ def _resume_guest(
 
     New limits reach DMG Lab's workers only: a foreign program reads config.json itself.
     """
-    defaults, heard = Options(), limits if isinstance(runner, GuestRunner) else {}
+    defaults, heard = Options(), {name: limits[name] for name in NEUTRAL if name in limits}
+    heard = heard if isinstance(runner, GuestRunner) else {}
     changed = [
         f"--{field.name.replace('_', '-')}"
         for field in fields(Options)

@@ -18,7 +18,7 @@ from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.presets import DEFAULT_TARGET, PRESETS, preset_config, suggest_preset, wishes_of, with_limit
-from trainer_core.lab.task_checks import check_algorithm
+from trainer_core.lab.task_checks import check_algorithm, check_clips
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
 from trainer_core.runners.catalog import find_runner
@@ -86,6 +86,8 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
             say(f"warning: {found.run.algo} does not read {name}")
     if (caution := check_algorithm(found.run)) is not None and not is_rank():
         say(f"warning: {caution.detail}; {caution.fix.lower()}")
+    if (caution := check_clips(found.run)) is not None and not is_rank():
+        say(f"warning: {caution.detail}")
     return found
 
 

@@ -107,6 +107,7 @@ class Checkpoints:
             vouch_for(sha256)
         self.writer.append(
             records.CheckpointRecord,
+            trace_id=meta.trace_id,
             env_steps=meta.env_steps,
             path=written,
             sha256=sha256,

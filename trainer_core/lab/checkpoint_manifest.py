@@ -43,6 +43,8 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     v: int = 1
     runner: str = NATIVE_ID
     run_id: str
+    trace_id: str = ""
+    """The trace_id of the log records about these weights; empty in checkpoints written before December 2026."""
     task: str
     env_steps: Count
     update: Count

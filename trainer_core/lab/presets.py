@@ -150,7 +150,7 @@ def default_config(task: str, device: str, home: HomePaths, warm_start: str = ""
 
 def with_limit(config: RunConfig) -> RunConfig:
     """Return `config` itself if it has a limit, else one that ends at DEFAULT_TARGET in greedy validation."""
-    if config.seconds or config.total_env_steps or config.target_success:
+    if config.has_limit:
         return config
     return dataclasses.replace(config, target_success=DEFAULT_TARGET)
 

@@ -18,9 +18,13 @@ its frame. A recording without `state` (a GIF, another environment's pictures) c
 from __future__ import annotations
 
 import contextlib
+import errno
+import gzip
 import itertools
 import os
+import shutil
 import sys
+import zlib
 from array import array
 from pathlib import Path
 from typing import Annotated, Literal
@@ -44,6 +48,8 @@ PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "shown.bin",
     "recording.json",
 )
+COMPRESSED = ".gz"
+"""End of the name of a file that the storage policy has compressed."""
 MAX_SIDE = 1024
 """Greatest width and height in pixels; pictures of other environments may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
@@ -152,9 +158,13 @@ def write_recording(folder: Path, recording: Recording) -> None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Return the manifest of a recording. Raises ProtocolError when it is unfinished or its files are cut short."""
+    """Return the manifest of a recording, after unpacking its pictures if they are compressed.
+
+    Raises ProtocolError when it is unfinished or its files are cut short.
+    """
     path = folder / MANIFEST
     try:
+        _unpack(folder / PICTURES)
         recording = msgspec.json.decode(read_regular(path), type=Recording)
         pictures = _size_of(folder / PICTURES)
         buttons = _size_of(folder / BUTTONS)
@@ -170,6 +180,23 @@ def read_recording(folder: Path) -> Recording:
     if pictures != count * recording.picture_bytes or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
+
+
+def _unpack(path: Path) -> None:
+    """Replace `path`'s gzip file by `path`, if only the former is there. Raises OSError, also for a damaged file."""
+    packed = path.with_name(f"{path.name}{COMPRESSED}")
+    if path.exists() or not packed.exists():
+        return
+    partial = path.with_name(f"{path.name}.tmp")
+    try:
+        with open_regular(packed) as source, gzip.open(source) as data, partial.open("wb") as out:
+            shutil.copyfileobj(data, out, 1 << 20)
+        partial.replace(path)
+        packed.unlink()
+    except (EOFError, zlib.error) as error:
+        raise OSError(errno.EIO, str(error), str(packed)) from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_shown(folder: Path, recording: Recording) -> array[int] | None:

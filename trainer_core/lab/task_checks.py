@@ -156,6 +156,14 @@ def check_warm_start(folder: str) -> Check:
     return Check(name="Warm start", status="ok", detail=f"{meta.run_id}, {meta.env_steps:,} steps")
 
 
+def check_clips(config: RunConfig) -> Check | None:
+    """Return a warning if the run records clips, else None."""
+    if not config.record_clips:
+        return None
+    every = f"a clip every {config.record_clips} updates: recording and encoding may slow training down"
+    return Check(name="Clips", status="warn", detail=every, fix="Record none", remedy={"record_clips": 0})
+
+
 def check_algorithm(config: RunConfig) -> Check | None:
     """Return a warning if the configured algorithm is known not to learn with rollouts of this length, else None."""
     row = find_algorithm(config.algo)

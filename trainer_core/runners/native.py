@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainer_core.lab.memory_estimate import available_for, check_memory
 from trainer_core.lab.paths import HomePaths, child_folder
-from trainer_core.lab.task_checks import check_algorithm, check_tasks, check_warm_start
+from trainer_core.lab.task_checks import check_algorithm, check_clips, check_tasks, check_warm_start
 from trainer_core.lab.task_lists import MOST_TASKS
 from trainer_core.runners.base import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
@@ -32,8 +32,7 @@ class NativeRunner(AgentRunner):
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         config = spec.configure(RunConfig)
-        if (caution := check_algorithm(config)) is not None:
-            yield caution
+        yield from filter(None, (check_algorithm(config), check_clips(config)))
         yield check_memory(config, available_for(config.device, found), home)
         if config.warm_start:
             yield check_warm_start(config.warm_start)

@@ -171,6 +171,12 @@ METRICS: tuple[Metric, ...] = (
     _of("reward_min", "Lowest reward", "env", "min", "Lowest reward of a step.", label="min"),
     _of("reward_max", "Highest reward", "env", "max", "Highest reward of a step.",
         "reward_min", "max"),
+    _of("reward_p10", "Reward, lowest tenth", "env", "last", "10th percentile of the rewards of the last rollout.",
+        "reward_min", "lowest tenth"),
+    _of("reward_p50", "Reward, median", "env", "last", "Median reward of the last rollout.",
+        "reward_min", "median"),
+    _of("reward_p90", "Reward, highest tenth", "env", "last", "90th percentile of the rewards of the last rollout.",
+        "reward_min", "highest tenth"),
 
     _of("sps", "Environment steps per second", "perf", "run",
         "Environment steps per second since the previous record, including validation.",

@@ -278,7 +278,10 @@ class _CardDelegate(QStyledItemDelegate):
         paint_icon(painter, mark, name, color)
         painter.setFont(theme.small_font())
         painter.setPen(QColor(getattr(colors, color)))
-        integrity, age = tr(card.integrity), f"{ago(card.created_at)}, {size_text(card.size_bytes)}"
+        integrity, age = (
+            tr(card.integrity),
+            f"{ago(card.created_at)}, {size_text(card.size_bytes)}, {card.place or tr('local')}",
+        )
         low.setLeft(_write(painter, low.adjusted(MARK + 6, 0, 0, 0), integrity) + 6)
         painter.setPen(QColor(colors.muted))
         _write(painter, low, age)

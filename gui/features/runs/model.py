@@ -17,7 +17,7 @@ from gui.state.run_progress import clock_text
 from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_names import run_name
-from trainer_core.wire.run_record import RunRecord, RunState, is_archived
+from trainer_core.wire.run_record import TRASHED, RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """Pattern of the varied settings, such as ` learning_rate=0.001`, at the end of a trial's name."""
@@ -215,7 +215,7 @@ class RunList(QAbstractTableModel):
             case "Shown":
                 return ""
             case "State" if is_archived(run):
-                return tr("Archived")
+                return tr("In the trash") if run.reason.startswith(TRASHED) else tr("Archived")
             case "State":
                 place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
                 return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])

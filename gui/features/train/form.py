@@ -21,7 +21,7 @@ from trainer_core.runners.catalog import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
 from trainer_core.wire.spec import NATIVE_ID
 
-LIMITS = {"seconds", "total_env_steps", "target_success"}
+LIMITS = {"seconds", "total_env_steps", "max_episodes", "target_success"}
 """Fields in which 0 means no limit: the form shows an empty field that says so."""
 UNITS = {"seconds": ("min", 60.0), "target_success": ("%", 0.01)}
 """Unit that the form shows for a field, and its size in the unit of the configuration."""
