@@ -1,16 +1,12 @@
 """A server on this computer that answers W&B's real client: GraphQL, the stream of a run's files, uploads.
 
-    python -m tests.support.wandb_server FILE
-
-prints its port and writes what it was sent into FILE as JSON, anew after each request. `mode` changes by GET /mode/NAME:
-ok, refuse (401 to every request with a key), hang (no answer).
+Its `mode`: ok, refuse (401 to every request with a key), hang (no answer).
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any

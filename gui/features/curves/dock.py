@@ -99,6 +99,8 @@ class TelemetryDock(Dock):
         self.gauges = Gauges()
         gauges.is_watched = self.gauges.isVisible
         gauges.gauges_read.connect(self.gauges.show_gauges)
+        gauges.is_info_watched = self.info.isVisible
+        gauges.wandb_read.connect(self.info.show_wandb)
         busy = QWidget()
         column = QVBoxLayout(busy)
         column.setContentsMargins(0, 0, 0, 0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import TrainingController
@@ -16,6 +18,7 @@ from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, icon_button, label, set_role
 from gui.kit.words import tr
 from gui.state.config_fields import guest_line, train_line
+from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.spec import NATIVE_ID
 
 _SIGNS = {"good": "\u2713", "warn": "!", "error": "\u2717"}
@@ -27,6 +30,8 @@ class CommandLine(QFrame):
     """The command on one line; a click unfolds the exact process and the choices that change it."""
 
     detach_chosen = Signal(bool)
+    wandb_chosen = Signal(str)
+    """PROJECT[/NAME] at W&B; "" = send nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +70,7 @@ class CommandLine(QFrame):
         self.exact.setFixedHeight(self.exact.fontMetrics().lineSpacing() * LINES + 12)
         inner.addWidget(self.exact)
         inner.addWidget(self._detach_check())
+        inner.addLayout(self._wandb_row())
         self._on_fold(False)
 
     def _detach_check(self) -> QCheckBox:
@@ -74,6 +80,36 @@ class CommandLine(QFrame):
         self.detach.setToolTip(tr("The run has its own process and waits while the device is busy"))
         self.detach.toggled.connect(self.detach_chosen)
         return self.detach
+
+    def _wandb_row(self) -> QVBoxLayout:
+        """Return the check box that sends the run to W&B, and the project and name that it gets there."""
+        self.wandb = QCheckBox(tr("Send this run to Weights & Biases").replace("&", "&&"))
+        self.wandb.setObjectName(names.WANDB_CHECK)
+        self.wandb.setToolTip(tr("Curves, settings, clips and sample tables; the key is WANDB_API_KEY or netrc's"))
+        self.wandb.toggled.connect(lambda on: self.wandb_chosen.emit(PROJECT if on else ""))
+        self.wandb_target = QLineEdit()
+        self.wandb_target.setObjectName("wandbTarget")
+        self.wandb_target.setAccessibleName(tr("Project and name at Weights & Biases"))
+        self.wandb_target.setPlaceholderText(tr("project/name"))
+        self.wandb_target.textEdited.connect(lambda text: self.wandb_chosen.emit(text.strip() or PROJECT))
+        self.wandb_words = ElidedLabel("", "muted")
+        self.wandb_words.setObjectName("wandbWords")
+        column = QVBoxLayout()
+        column.setSpacing(4)
+        for widget in (self.wandb, self.wandb_target, self.wandb_words):
+            column.addWidget(widget)
+        return column
+
+    def show_wandb(self, target: str, words: str) -> None:
+        """Show whether the run is sent to W&B, and where it will be there."""
+        if target and not self.wandb.isChecked():
+            self.fold.setChecked(True)  # ticked elsewhere: show what it means
+        self.wandb.setChecked(bool(target))
+        if not self.wandb_target.hasFocus():
+            self.wandb_target.setText(target)
+        self.wandb_words.setText(words)
+        for widget in (self.wandb_target, self.wandb_words):
+            widget.setVisible(bool(target))
 
     def show_command(self, line: str, exact: str, folder: str) -> None:
         """Show the line for a terminal and the exact process, which runs in `folder`; all empty without a plan."""
@@ -118,6 +154,7 @@ class LaunchPanel(QWidget):
         panel.addWidget(self._section)
         self.command = CommandLine()
         self.command.detach_chosen.connect(training.set_detach)
+        self.command.wandb_chosen.connect(training.set_wandb)
         panel.addWidget(self.command)
         self.consent = QCheckBox(tr("Run this command on this computer"))
         self.consent.setObjectName(names.CONSENT_CHECK)
@@ -152,7 +189,8 @@ class LaunchPanel(QWidget):
 
     def _on_plan(self) -> None:
         self.command.detach.setChecked(self._training.detach)
-        plan, draft = self._training.plan, self._training.draft
+        plan, draft, wandb = self._training.plan, self._training.draft, self._training.wandb_words()
+        self.command.show_wandb(self._training.wandb, wandb)
         if plan is None:
             self.command.show_command("", "", "")
             return
@@ -160,6 +198,7 @@ class LaunchPanel(QWidget):
         line = (
             train_line(draft.config, draft.wishes()) if ours else guest_line(plan.spec.runner, draft.differences())
         ) + (" --detach" if self._training.detach else "")
+        line += f" --wandb {shlex.quote(wandb)}" if wandb else ""
         self.command.show_command(line, plan.command_line, str(plan.cwd))
 
     def _on_ready(self) -> None:
