@@ -38,6 +38,10 @@ class WandbServer(ThreadingHTTPServer):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Die: nobody is answered any more."""
         self.stopped.set()
         self.shutdown()
         self.server_close()
@@ -66,7 +70,32 @@ class WandbServer(ThreadingHTTPServer):
         if "CreateRunFiles" in query:
             files = [{"name": name, "uploadUrl": f"{self.url}/put/{name}"} for name in told["files"]]
             return {"createRunFiles": {"runID": "b", "uploadHeaders": [], "files": files}}
-        return {}
+        return self._of_artifact(query, told.get("input", {}))
+
+    def _of_artifact(self, query: str, told: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a request about an artifact, such as W&B makes of each table."""
+        if "CreateArtifactFiles" in query:
+            nodes = [
+                {
+                    "id": name,
+                    "name": name,
+                    "displayName": name,
+                    "uploadUrl": f"{self.url}/put/{name}",
+                    "uploadHeaders": [],
+                    "artifact": {"id": "a"},
+                }
+                for name in (file["name"] for file in told["artifactFiles"])
+            ]
+            return {"createArtifactFiles": {"files": {"edges": [{"node": node} for node in nodes]}}}
+        if "CreateArtifactManifest" in query:
+            file = {"id": "f", "name": "m", "uploadUrl": f"{self.url}/put/manifest", "uploadHeaders": []}
+            return {"createArtifactManifest": {"artifactManifest": {"id": "m", "file": file}}}
+        if "CommitArtifact" in query:
+            return {"commitArtifact": {"artifact": {"id": "a", "digest": "d"}}}
+        if "CreateArtifact" in query:
+            sequence = {"id": "s", "latestArtifact": None}
+            return {"createArtifact": {"artifact": {"id": "a", "state": "PENDING", "artifactSequence": sequence}}}
+        return {"project": None}  # such an artifact is not there
 
     def _bucket(self) -> dict[str, Any] | None:
         if not self.history:
@@ -98,6 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
         server.keys |= {key} - {""}
         if server.mode == "hang":
             server.stopped.wait(60)
+        if server.stopped.is_set():  # dead for those, too, who are connected already
+            self.close_connection = True
+            return
         if server.mode == "refuse" and key:
             self._send(401, b'{"errors":[{"message":"user is not logged in"}]}')
             return

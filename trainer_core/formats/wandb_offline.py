@@ -94,7 +94,7 @@ def export(run: RunPaths, out: Path) -> Generator[float, None, Path]:
             send(logged, event)
             if index % 500 == 0:
                 yield index / len(events)
-        folder = Path(logged.dir).parent
+        folder = Path(logged.dir).parent.resolve()
         logged.finish()
     except OSError as error:
         raise LabError(f"{out}: cannot be written: {error.strerror}") from None

@@ -101,6 +101,8 @@ class Sender:
         self._next_look = 0.0
         self._url = ""
         self._failed = False
+        self._lost: list[str] = []
+        """Clips and tables that the client did not take."""
 
     def tell(self, state: str, reason: str = "", **more: Any) -> None:
         """Write the state into `wandb.json` if it changed, and on standard error."""
@@ -187,8 +189,12 @@ class Sender:
             name = str(path.relative_to(self._run.root))
             age = time.time() - path.stat().st_mtime
             if name not in self.told.files and (is_over or age >= SETTLED_S):
-                logged.log({f"samples/{path.stem}": make()}, step=self._step)
                 self.tell(self.told.state, self.told.reason, files={**self.told.files, name: False})
+                try:
+                    logged.log({f"samples/{path.stem}": make()}, step=self._step)
+                except Exception as error:  # a broken clip, or a server that takes none
+                    self._lost.append(name)
+                    self.tell(self.told.state, f"{name}: {_one_line(error)}")
 
     def _media(self) -> Iterator[tuple[Path, Callable[[], Any]]]:
         for path in sorted(self._run.videos.rglob("*")):
@@ -215,7 +221,7 @@ class Sender:
             why = unreachable(self._url) or "the server is slow"
             self.tell("failed", f"{without_secrets(self._url)}: {why}; {self._rest}")
         else:
-            self.tell("sent", files=dict.fromkeys(self.told.files, True))
+            self.tell("sent", self.told.reason, files={name: name not in self._lost for name in self.told.files})
 
 
 def _read_to_end(over: threading.Event) -> None:

@@ -37,8 +37,13 @@ class WandbRun(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def words(self) -> str:
         """State in one line, such as "connected, 120 records, 2 of 3 clips and tables uploaded"."""
-        files = f", {sum(self.files.values())} of {len(self.files)} clips and tables uploaded" if self.files else ""
-        return f"{self.state}{f': {self.reason}' if self.reason else ''}, {self.rows:,} records{files}"
+        files = f", {self.uploaded} of {len(self.files)} clips and tables uploaded" if self.files else ""
+        return f"{self.state}, {self.rows:,} records{files}" + (f": {self.reason}" if self.reason else "")
+
+    @property
+    def uploaded(self) -> int:
+        """Number of clips and tables that W&B has."""
+        return sum(self.files.values())
 
 
 def wandb_target(text: str, name: str) -> tuple[str, str]:
@@ -49,7 +54,7 @@ def wandb_target(text: str, name: str) -> tuple[str, str]:
     project, _, chosen = (part.strip() for part in text.partition("/"))
     project, chosen = project or PROJECT, chosen or name
     if any(letter in FORBIDDEN for letter in project) or not text.isprintable():
-        raise ConfigError(f"W&B project {shown(repr(project))}: W&B allows none of {' '.join(FORBIDDEN)} in its name")
+        raise ConfigError(f"{shown(repr(project))}: a W&B project's name has none of {' '.join(FORBIDDEN)}")
     if len(project) > LONGEST or len(chosen) > LONGEST:
         raise ConfigError(f"W&B allows {LONGEST} characters in the name of a project or run: {shown(text)} has more")
     return project, chosen

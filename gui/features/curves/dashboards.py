@@ -21,7 +21,7 @@ from gui.state.notices import FILE_OPENED, Notices
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
 from trainer_core.runs.wandb_run import WandbRun, read_wandb
-from trainer_core.service import Imported, Job, import_curves, run_job
+from trainer_core.service import Imported, Job, RunChanged, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """Seconds to wait until TensorBoard listens before opening the browser, and seconds between two tries."""
@@ -57,6 +57,7 @@ class Dashboards(QObject):
         self._runs, self._navigation = runs, navigation
         self._bridge, self._telemetry, self._notices = bridge, telemetry, notices
         self._server: Job | None = None
+        bridge.run_changed.connect(self._on_run_changed)
 
     def open_tensorboard(self) -> None:
         """Open the run in focus in TensorBoard; if that is not installed, show the folder of exported files."""
@@ -92,6 +93,24 @@ class Dashboards(QObject):
         self._bridge.spawn(
             answers(port), title=tr("TensorBoard"), then=lambda there: QDesktopServices.openUrl(url) if there else None
         )
+
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        """Tell, once a run that was sent to W&B has ended, whether all of it is there."""
+        run_id = notice.record.run_id
+        sender = self._bridge.service.senders.get(run_id)
+        if sender is None or not notice.record.state.is_end:
+            return
+
+        def wait() -> WandbRun | None:
+            sender.wait()
+            return read_wandb(self._bridge.home.run(run_id))
+
+        self._bridge.spawn(in_thread(wait), title=tr("Weights & Biases"), then=self._on_sent)
+
+    def _on_sent(self, run: WandbRun | None) -> None:
+        if run is None or run.state == "sent":
+            return
+        self._notices.tell(tr("Not all of {name} was sent to Weights & Biases", name=run.name), run.reason, "warn")
 
     def open_wandb(self) -> None:
         """Open the page of the run in focus at W&B in the browser, or tell why there is none."""

@@ -65,6 +65,8 @@ class TelemetryDock(Dock):
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
+        gauges.is_info_watched = self.info.isVisible
+        gauges.wandb_read.connect(self.info.show_wandb)
         self.tabs.addTab(self.info, tr("Run info"))
         self._own_pages: list[OwnPage] = []
         self.more = CurvePage()
@@ -99,8 +101,6 @@ class TelemetryDock(Dock):
         self.gauges = Gauges()
         gauges.is_watched = self.gauges.isVisible
         gauges.gauges_read.connect(self.gauges.show_gauges)
-        gauges.is_info_watched = self.info.isVisible
-        gauges.wandb_read.connect(self.info.show_wandb)
         busy = QWidget()
         column = QVBoxLayout(busy)
         column.setContentsMargins(0, 0, 0, 0)

@@ -231,7 +231,10 @@ def sections_of(meta: MetaRecord, size: int, wandb: WandbRun | None = None) -> S
             (tr("Project"), wandb.project, False),
             (tr("Name"), wandb.name, False),
             (tr("Page"), wandb.url, False),
-            (tr("State"), wandb.words, False),
+            (tr("State"), tr(wandb.state.capitalize()), False),
+            (tr("Records sent"), f"{wandb.rows:,}", False),
+            (tr("Clips and tables"), f"{wandb.uploaded} / {len(wandb.files)}" if wandb.files else "", False),
+            (tr("Reason"), wandb.reason, False),
         ]
         if wandb
         else []
