@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from trainer_core.formats.wandb_offline import INSTALL, begin, load_client, send
-from trainer_core.lab.paths import RunPaths
+from trainer_core.lab.paths import RunPaths, home_of
 from trainer_core.lab.text_episodes import batches, read_batch
 from trainer_core.runs.log_reader import read_history
 from trainer_core.runs.log_writer import write_json
@@ -186,7 +186,7 @@ class Sender:
     def _send_files(self, logged: Any, is_over: bool) -> None:
         """Log the clips and sample tables that are complete and not yet sent, at the newest record."""
         for path, make in self._media():
-            name = str(path.relative_to(self._run.root))
+            name = f"{path.parent.name}/{path.name}"
             age = time.time() - path.stat().st_mtime
             if name not in self.told.files and (is_over or age >= SETTLED_S):
                 self.tell(self.told.state, self.told.reason, files={**self.told.files, name: False})
@@ -197,7 +197,8 @@ class Sender:
                     self.tell(self.told.state, f"{name}: {_one_line(error)}")
 
     def _media(self) -> Iterator[tuple[Path, Callable[[], Any]]]:
-        for path in sorted(self._run.videos.rglob("*")):
+        shelf = home_of(self._run).runs.parent / "videos"
+        for path in sorted([*self._run.videos.rglob("*"), *(shelf / self._run.run_id).rglob("*")]):
             if path.suffix in CLIPS and path.is_file():
                 yield path, lambda path=path: self._wandb.Video(str(path), format=path.suffix[1:])
         for batch in batches(self._run.root):
