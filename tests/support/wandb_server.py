@@ -46,6 +46,9 @@ class WandbServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that was killed or lost its patience."""
+
     def rows(self) -> list[dict[str, Any]]:
         return [self.history[number] for number in sorted(self.history)]
 
@@ -119,10 +122,10 @@ class WandbServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: WandbServer
 
     def _do(self) -> None:
-        server, data = self.server, self._data()
+        data, server = self._data(), self.server
+        assert isinstance(server, WandbServer)
         key = self.headers.get("authorization", "")
         server.keys |= {key} - {""}
         if server.mode == "hang":
@@ -164,5 +167,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""

@@ -218,7 +218,8 @@ def test_a_run_is_sent_with_clips_and_tables_and_a_resume_goes_on(paths: RunPath
     assert found.files == {"videos/first.mp4": True, "episodes/val_step_2_epoch_0": True}
     assert {name.split("/")[1] for name in server.files if name.startswith("media/")} == {"table", "videos"}
     written += write(paths, 5)
-    assert end(sending(paths)).state == "sent"
+    again = end(sending(paths))
+    assert (again.state, again.rows) == ("sent", 6)
     assert curves(server.rows()) == logged(written)
     assert (server.told["project"], server.told["displayName"]) == ("p", "mine")
     assert server.keys == {"Basic " + base64.b64encode(f"api:{KEY}".encode()).decode()}

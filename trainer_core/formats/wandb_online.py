@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from trainer_core.formats.tensorboard import tags_of
 from trainer_core.formats.wandb_offline import INSTALL, begin, load_client, send
 from trainer_core.lab.paths import RunPaths, home_of
 from trainer_core.lab.text_episodes import batches, read_batch
@@ -152,7 +153,7 @@ class Sender:
 
     def _begun(self) -> Any:
         logged = begin(self._wandb, self._run, self.told, self._folder, "online")
-        self._step = logged.step  # the number after the last one that the server has
+        self._step = logged.starting_step  # the number after the last one that the server has
         self.tell("connected", url=str(logged.url))
         return logged
 
@@ -166,9 +167,9 @@ class Sender:
             past = read_history(self._run.train_log, self._offset, SLICE_BYTES)
             for event in past.events:
                 self._failed |= isinstance(event, records.ErrorRecord)
-                if isinstance(event, records.MetaRecord) or event.seq >= self._step:
-                    self._rows += send(logged, event)
-                    self._step = max(self._step, event.seq)
+                is_there = event.seq < self._step and not isinstance(event, records.MetaRecord)
+                self._rows += bool(tags_of(event)) if is_there else send(logged, event)
+                self._step = max(self._step, event.seq)
             has_more, self._offset = past.offset > self._offset, past.offset
             if not has_more:
                 self._send_files(logged, is_over)

@@ -30,7 +30,7 @@ class WandbRun(msgspec.Struct, kw_only=True, frozen=True):
     reason: str = ""
     """One line on why it waits or failed."""
     rows: int = 0
-    """Log records handed to W&B's client by the process that sends now."""
+    """Log records that the server had at the last start, and those handed to W&B's client since."""
     files: dict[str, bool] = {}
     """Clips and tables by name: True once W&B has them."""
 
