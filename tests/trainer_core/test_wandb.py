@@ -254,6 +254,17 @@ def test_a_server_that_refuses_or_was_never_there_is_told(paths: RunPaths, serve
     assert end(absent).state == "failed"
 
 
+def test_deleting_the_agreement_ends_the_sending(paths: RunPaths, server: WandbServer) -> None:
+    agree(paths, "p")
+    write(paths, 1)
+    sender = sending(paths)
+    wait_until(lambda: getattr(read_wandb(paths), "rows", 0) == 1)
+    (paths.root / FILE).unlink()
+    assert sender.wait(PATIENCE_S) == 0
+    assert read_wandb(paths) is None
+    assert len(server.rows()) == 1
+
+
 def offline(paths: RunPaths, out: Path) -> list[dict[str, Any]]:
     """Rows of the `.wandb` file that the exporter wrote in a process of its own."""
     argv = [sys.executable, "-m", "trainer_core.formats.wandb_offline", str(paths.root), str(out)]

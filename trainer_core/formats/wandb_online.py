@@ -113,6 +113,8 @@ class Sender:
         if (new.state, new.reason, new.url) != (self.told.state, self.told.reason, self.told.url):
             print(f"W&B: {new.words} {new.url}".rstrip(), file=sys.stderr, flush=True)
         self.told = new
+        if not self._agreed:
+            return
         with contextlib.suppress(OSError):  # a full disk: the line above suffices
             write_json(self._run.root / FILE, msgspec.to_builtins(new))
 
@@ -132,10 +134,15 @@ class Sender:
         shutil.rmtree(self._folder, ignore_errors=True)
         return self.told.state != "sent"
 
+    @property
+    def _agreed(self) -> bool:
+        """False once the user deleted `wandb.json`: nothing more is sent then."""
+        return (self._run.root / FILE).exists()
+
     def _connect(self) -> Any:
         """Return W&B's run; None if it cannot be begun. Waits for a server that does not answer."""
         while True:
-            is_last = self._over(0)
+            is_last = self._over(0) or not self._agreed
             why, is_final = unreachable(self._url), False
             if not why:
                 try:
@@ -162,7 +169,7 @@ class Sender:
         return REST.format(run=self._run.run_id)
 
     def _follow(self, logged: Any) -> None:
-        while True:
+        while self._agreed:
             is_over = self._over(0)  # before the read, which then includes everything
             past = read_history(self._run.train_log, self._offset, SLICE_BYTES)
             for event in past.events:
@@ -213,12 +220,14 @@ class Sender:
         return self._wandb.Table(columns=["question", "answer", "reward", "right", "text"], data=rows)
 
     def _finish(self, logged: Any) -> None:
-        """Let the client send the rest and end the run."""
+        """Let the client send the rest and end the run; a server that answers gets ten times as long."""
         ended = threading.Thread(target=logged.finish, kwargs={"exit_code": int(self._failed)}, daemon=True)
         ended.start()
-        began = time.monotonic()
-        while ended.is_alive() and time.monotonic() - began < self._grace_s():
+        began, rounds = time.monotonic(), 1
+        while ended.is_alive() and time.monotonic() - began < rounds * self._grace_s():
             ended.join(0.2)
+            is_due = time.monotonic() - began >= rounds * FINISH_S
+            rounds += is_due and rounds < 10 and not unreachable(self._url)
         if ended.is_alive():
             why = unreachable(self._url) or "the server is slow"
             self.tell("failed", f"{without_secrets(self._url)}: {why}; {self._rest}")
