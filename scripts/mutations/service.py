@@ -136,4 +136,16 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "if False:",
         TESTS + "test_queue.py -k left_to_the_keeper",
     ),
+    (  # a guest's own W&B calls leave this computer without a tick
+        TRAINER,
+        ", **guest_variables(life.paths)}",
+        "}",
+        TESTS + "test_wandb.py -k reach_nobody",
+    ),
+    (  # the agreement to W&B travels with an archive
+        "trainer_core/runs/archive.py",
+        ', "mail", wandb_run.FILE}',
+        ', "mail"}',
+        TESTS + "test_wandb.py -k holds_no_key",
+    ),
 ]

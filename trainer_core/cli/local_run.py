@@ -30,6 +30,8 @@ from trainer_core.runs.device_lock import DeviceLock, run_on
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.log_writer import DiskError, RunWriter
 from trainer_core.runs.run_lock import RunLock
+from trainer_core.runs.wandb_run import agree
+from trainer_core.service.wandb_sender import end_sender, start_sender
 from trainer_core.wire import commands, records
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ProtocolError
@@ -120,9 +122,11 @@ class SilentWriter(RunWriter):
 
 
 def train_new(
-    config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None
+    config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None, wandb: str = ""
 ) -> dict[str, Any]:
     """Train a new run to its end in this process; return the result object. `beside` validates it.
+
+    `wandb` is PROJECT[/NAME] at W&B if the user agreed to send it there.
 
     Raises LabError when the run fails or cannot start; then no files are left.
     """
@@ -133,6 +137,7 @@ def train_new(
     tasks = check_startable(config, home)
     if not ranks.is_first:
         return _run_beside(config, tasks, home.run(run_id), home, control, ranks)
+    agree(home.run(run_id), wandb, name)
     life = RunLife.begin(home, run_id, RunSpec.of(config), algo=config.algo, name=name)
     return _run_first(config, tasks, home, control, ranks, life, beside)
 
@@ -186,6 +191,7 @@ def _run_first(
     """Train as the first rank, which writes the run's record and log."""
     paths = life.paths
     say(f"run {life.record.title} in {paths.root}")
+    sender = start_sender(paths)
     devices: list[DeviceLock] = []  # the kernel releases them when this process ends
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
@@ -214,6 +220,9 @@ def _run_first(
         for device in devices:
             device.release()
     ranks.close()
+    if sender is not None:
+        end_sender(sender)
+        sender.wait()
     return _result(life, outcome)
 
 

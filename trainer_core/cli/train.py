@@ -22,7 +22,9 @@ from trainer_core.lab.task_checks import check_algorithm, check_clips
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
 from trainer_core.runners.catalog import find_runner
+from trainer_core.service.wandb_sender import check_wandb
 from trainer_core.wire.algorithms import ignored_fields
+from trainer_core.wire.checks import require
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import is_rank, rank_place
 from trainer_core.wire.errors import ConfigError, TaskError
@@ -43,6 +45,8 @@ class Options:
     """Defaults of all other options: laptop, gpu, big_gpu or a2c; auto chooses by device and algorithm."""
     name: str = ""
     """Name of the run in lists."""
+    wandb: str = ""
+    """Send the run to W&B, as PROJECT or PROJECT/NAME; without a value the project is dmglab."""
     gpus: int = field(default=1, metadata=limits(1, 64))
     """Number of processes on this computer, one for each GPU (or part of the CPU); num_envs is per process."""
     cluster: Nodes = field(default_factory=Nodes)
@@ -58,6 +62,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     found.cluster.check()
     if found.detach:
         return detach(order_of(found))
+    if found.wandb and not is_rank():
+        require(check_wandb(found.wandb, found.name))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
         from trainer_core.envs.startable import check_startable
@@ -68,7 +74,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     load_torch(config.device)
     from trainer_core.cli.local_run import train_new
 
-    return train_new(_limited(config), home, name=found.name, beside=beside)
+    return train_new(_limited(config), home, name=found.name, beside=beside, wandb=found.wandb)
 
 
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
@@ -121,7 +127,7 @@ def order_of(found: Options) -> Order:
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
     spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
-    return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name)
+    return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name, found.wandb)
 
 
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:

@@ -22,6 +22,7 @@ import msgspec
 
 from trainer_core.lab import durable_files
 from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs import wandb_run
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_writer import disk_error
 from trainer_core.runs.run_lock import RunLock
@@ -35,8 +36,8 @@ SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
 """Greatest size of an archive's manifest: some 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
-LEFT_OUT = {"lock", "frames.bin", "mail"}
-"""Names in a run's folder that are not archived: they only served the process that trained."""
+LEFT_OUT = {"lock", "frames.bin", "mail", wandb_run.FILE}
+"""Names in a run's folder that are not archived: they only served the process that trained, or its user's agreement."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):

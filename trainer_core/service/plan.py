@@ -35,6 +35,8 @@ class LaunchPlan:
     name: str = ""
     tags: dict[str, str] = field(default_factory=dict)
     """Labels that group it with other runs (RunRecord.tags)."""
+    wandb: str = ""
+    """PROJECT/NAME at W&B to which the user agreed to send it; empty without that."""
 
     @property
     def command_line(self) -> str:

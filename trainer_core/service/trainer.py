@@ -11,6 +11,7 @@ import contextlib
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
+from subprocess import Popen
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from trainer_core.runs.log_reader import History, read_history
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.run_lock import INHERITED, RunLock
+from trainer_core.runs.wandb_run import agree, guest_variables
 from trainer_core.service.detached import start_detached_host
 from trainer_core.service.events import EventReader
 from trainer_core.service.guest_log import GuestLog
@@ -38,6 +40,7 @@ from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.preload import AheadWorker
 from trainer_core.service.stopping import climb
 from trainer_core.service.telemetry import Telemetry
+from trainer_core.service.wandb_sender import end_sender, start_sender
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
 from trainer_core.wire.run_record import RunRecord, RunState, fold
@@ -82,6 +85,8 @@ class TrainerService:
         self.runs: dict[str, RunRecord] = {}
         self.missed: dict[str, int] = {}
         """Number of records by run that its pipe lost while this process was busy; they were read from the log."""
+        self.senders: dict[str, Popen[bytes]] = {}
+        """Processes by run that send it to W&B, as the user agreed."""
         self._live: dict[str, HostedRun] = {}
         self._launching: dict[str, HostedRun] = {}
         self._hearing = EventReader(self._live, self._note, self.missed, self._tell)
@@ -144,6 +149,7 @@ class TrainerService:
         the process cannot be started; the run is then recorded as failed.
         """
         device = None
+        agree(self.home.run(plan.run_id), plan.wandb, plan.name)
         if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
@@ -235,7 +241,7 @@ class TrainerService:
             kept.child = await self.ahead.start_child(
                 plan.argv,
                 cwd=plan.cwd,
-                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
+                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock), **guest_variables(life.paths)},
                 log_path=life.paths.worker_log,
                 pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
@@ -255,6 +261,8 @@ class TrainerService:
             if kept.waited:
                 queue_steps.started(self.home, run_id)
         life.launched(kept.child.pid)
+        if (sender := start_sender(life.paths)) is not None:
+            self.senders[run_id] = sender
         self._live[run_id] = kept
         self._show(life.record, "starting the worker")
         return life.record
@@ -475,6 +483,7 @@ class TrainerService:
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
         if kept.guest_log is not None:
             kept.guest_log.close()
+        end_sender(self.senders.get(kept.plan.run_id))
         kept.release()
         self._show(kept.life.record)
 

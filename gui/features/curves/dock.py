@@ -64,6 +64,8 @@ class TelemetryDock(Dock):
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
+        gauges.is_info_watched = self.info.isVisible
+        gauges.wandb_read.connect(self.info.show_wandb)
         self.tabs.addTab(self.info, tr("Run info"))
         self._own_pages: list[OwnPage] = []
         self.more = CurvePage()

@@ -15,6 +15,7 @@ from gui.state.compiling import Compiling
 from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
 from gui.state.session import Navigation, Place, Session
 from gui.state.task_preview import TaskPreview
+from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.run_record import RunState
 
 
@@ -79,6 +80,14 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         lambda: training.set_detach(not training.detach),
         tip=tr("The run has its own process and waits while the device is busy"),
         is_on=lambda: training.detach,
+        follows=(training.plan_changed,),
+    )
+    add(
+        "sendToWandb",
+        tr("Send the next run to Weights & Biases"),
+        lambda: training.set_wandb("" if training.wandb else PROJECT),
+        tip=tr("Curves, settings, clips and sample tables; the key is WANDB_API_KEY or netrc's"),
+        is_on=lambda: bool(training.wandb),
         follows=(training.plan_changed,),
     )
     add(

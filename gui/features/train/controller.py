@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,11 +21,14 @@ from gui.state.run_words import unconfirmed_words, validating_words
 from gui.state.session import FIRST_TASK, Navigation, Session
 from trainer_core.lab.presets import PRESETS, Preset, wishes_of
 from trainer_core.runners.catalog import AgentRunner
+from trainer_core.runs.wandb_run import wandb_target
 from trainer_core.service import LaunchPlan, RunChanged
 from trainer_core.service.preflight import Check, run_checks
 from trainer_core.wire import commands, records
 from trainer_core.wire.capabilities import RunnerCapabilities
 from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID
 
@@ -105,6 +108,9 @@ class TrainingController(QObject):
         """True from the change of the command that the user had agreed to until the next consent."""
         self.detach = False
         """True if the next run's process is to continue after the end of the app."""
+        self.wandb = ""
+        """PROJECT[/NAME] at W&B to which the next run is to be sent; empty, as before every run, while that is not
+        ticked."""
         self.resuming: set[str] = set()
         """Ids of runs that are being resumed."""
         self.run_id = ""
@@ -234,8 +240,8 @@ class TrainingController(QObject):
             self.ready_changed.emit()
 
     def _order(self) -> object:
-        """Return what a consent is about: plan, runner and detach. If it changes, consent is needed again."""
-        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
+        """Return what a consent is about: plan, runner, detach and W&B. If it changes, consent is needed again."""
+        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach, self.wandb
 
     def check(self) -> None:
         """Run the preflight checks for the form's contents, cancelling checks that still run."""
@@ -257,7 +263,7 @@ class TrainingController(QObject):
         spec, runner = self.draft.spec, self._session.runner
         if spec is None:
             return
-        async for check in run_checks(spec, self._bridge.home, runner):
+        async for check in run_checks(spec, self._bridge.home, runner, self.wandb):
             if generation != self._generation:
                 return
             self.checks = [*self.checks, check]
@@ -282,12 +288,16 @@ class TrainingController(QObject):
         self._renew_plan()
         self._keep_draft()
         if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
-            self._forget_preflight()
-            self.checks, self.checking = [], False
-            self.checks_changed.emit()
-            if self.checked_once:
-                self._debounce.start()
+            self._check_again()
         self.ready_changed.emit()
+
+    def _check_again(self) -> None:
+        """Forget the results of the preflight checks and start them anew in a moment, if they were wanted before."""
+        self._forget_preflight()
+        self.checks, self.checking = [], False
+        self.checks_changed.emit()
+        if self.checked_once:
+            self._debounce.start()
 
     def _on_runner(self, runner: AgentRunner) -> None:
         self.draft.set_runner(runner)
@@ -296,7 +306,7 @@ class TrainingController(QObject):
     def _renew_plan(self) -> None:
         spec, service = self.draft.spec, self._bridge.service
         reserved = service.ahead.run_id if self._session.runner.waits else ""
-        self.plan = service.plan(spec, run_id=reserved) if spec else None
+        self.plan = replace(service.plan(spec, run_id=reserved), wandb=self.wandb) if spec else None
         self._withdraw_agreement()
         self.plan_changed.emit()
 
@@ -313,6 +323,24 @@ class TrainingController(QObject):
         self.detach = detach
         self._withdraw_agreement()
         self.plan_changed.emit()
+
+    def set_wandb(self, target: str) -> None:
+        """Send the next run to PROJECT[/NAME] at W&B; "" = do not send it."""
+        if target == self.wandb:
+            return
+        self.wandb = target
+        self._renew_plan()
+        self._check_again()
+        self.ready_changed.emit()
+
+    def wandb_words(self) -> str:
+        """Return PROJECT/NAME as the run will have them at W&B, or what W&B refuses in them; empty if not ticked."""
+        if not self.wandb or self.plan is None:
+            return ""
+        try:
+            return "/".join(wandb_target(self.wandb, run_name(self.plan.run_id)))
+        except LabError as error:
+            return str(error)
 
     def has_done_task(self) -> bool:
         """Return whether a run on the form's task has come to its end, so that variants of it may be compared."""
@@ -369,6 +397,7 @@ class TrainingController(QObject):
         finally:
             self.starting = False
             self.set_consent(False)
+            self.wandb = ""  # each run needs its own agreement
             self._renew_plan()
             self.ready_changed.emit()
             self.badge_changed.emit()

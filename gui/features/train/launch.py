@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.features.train.checks import ChecksView
 from gui.features.train.controller import TrainingController
@@ -17,6 +19,7 @@ from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, icon_button, label, set_role
 from gui.kit.words import tr
 from gui.state.config_fields import guest_line, train_line
+from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.spec import NATIVE_ID
 
 _SIGNS = {"good": "\u2713", "warn": "!", "error": "\u2717"}
@@ -28,6 +31,8 @@ class CommandLine(QFrame):
     """The command on one line; a click unfolds the exact process and the choices that change it."""
 
     detach_chosen = Signal(bool)
+    wandb_chosen = Signal(str)
+    """PROJECT[/NAME] at W&B; "" = send nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +59,7 @@ class CommandLine(QFrame):
         self.exact.setTabChangesFocus(True)
         self.exact.setPlaceholderText(tr("Correct the form to see the command"))
         self.exact.setFixedHeight(self.exact.fontMetrics().lineSpacing() * LINES + 12)
-        put(inner, self.exact, self._detach_check())
+        put(inner, self.exact, self._detach_check(), self._wandb_row())
         self._on_fold(False)
 
     def _detach_check(self) -> QCheckBox:
@@ -63,6 +68,31 @@ class CommandLine(QFrame):
         self.detach.setToolTip(tr("The run has its own process and waits while the device is busy"))
         self.detach.toggled.connect(self.detach_chosen)
         return self.detach
+
+    def _wandb_row(self) -> QVBoxLayout:
+        """Return the check box that sends the run to W&B, and the project and name that it gets there."""
+        text = tr("Send this run to Weights & Biases").replace("&", "&&")
+        self.wandb = named(QCheckBox(text), names.WANDB_CHECK)
+        self.wandb.setToolTip(tr("Curves, settings, clips and sample tables; the key is WANDB_API_KEY or netrc's"))
+        self.wandb.toggled.connect(lambda on: self.wandb_chosen.emit(PROJECT if on else ""))
+        self.wandb_target = named(QLineEdit(), "wandbTarget", tr("Project and name at Weights & Biases"))
+        self.wandb_target.setPlaceholderText(tr("project/name"))
+        self.wandb_target.textEdited.connect(lambda text: self.wandb_chosen.emit(text.strip() or PROJECT))
+        self.wandb_words = named(ElidedLabel("", "muted"), "wandbWords")
+        column = vbox(spacing=4)
+        put(column, self.wandb, self.wandb_target, self.wandb_words)
+        return column
+
+    def show_wandb(self, target: str, words: str) -> None:
+        """Show whether the run is sent to W&B, and where it will be there."""
+        if target and not self.wandb.isChecked():
+            self.fold.setChecked(True)  # ticked elsewhere: show what it means
+        self.wandb.setChecked(bool(target))
+        if not self.wandb_target.hasFocus():
+            self.wandb_target.setText(target)
+        self.wandb_words.setText(words)
+        for widget in (self.wandb_target, self.wandb_words):
+            widget.setVisible(bool(target))
 
     def show_command(self, line: str, exact: str, folder: str) -> None:
         """Show the line for a terminal and the exact process, which runs in `folder`; all empty without a plan."""
@@ -105,6 +135,7 @@ class LaunchPanel(QWidget):
         panel.addWidget(self._section)
         self.command = CommandLine()
         self.command.detach_chosen.connect(training.set_detach)
+        self.command.wandb_chosen.connect(training.set_wandb)
         panel.addWidget(self.command)
         self.consent = named(QCheckBox(tr("Run this command on this computer")), names.CONSENT_CHECK)
         self.consent.setToolTip(tr("I have read the command; run it on this computer"))
@@ -136,7 +167,8 @@ class LaunchPanel(QWidget):
 
     def _on_plan(self) -> None:
         self.command.detach.setChecked(self._training.detach)
-        plan, draft = self._training.plan, self._training.draft
+        plan, draft, wandb = self._training.plan, self._training.draft, self._training.wandb_words()
+        self.command.show_wandb(self._training.wandb, wandb)
         if plan is None:
             self.command.show_command("", "", "")
             return
@@ -144,6 +176,7 @@ class LaunchPanel(QWidget):
         line = (
             train_line(draft.config, draft.wishes()) if ours else guest_line(plan.spec.runner, draft.differences())
         ) + (" --detach" if self._training.detach else "")
+        line += f" --wandb {shlex.quote(wandb)}" if wandb else ""
         self.command.show_command(line, plan.command_line, str(plan.cwd))
 
     def _on_ready(self) -> None:
