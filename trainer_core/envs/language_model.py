@@ -10,11 +10,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
+from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY, check_server, without_secrets
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import FailureError, LabError
 
-EXAMPLE = "http://127.0.0.1:8080/v1"
 DEFAULT_TIMEOUT_S = 30.0
 MAX_ANSWER_BYTES = 1 << 20
 PATIENCE = 3
@@ -26,7 +25,7 @@ class LanguageModel:
 
     def __init__(self, url: str, model: str = "", *, timeout_s: float = DEFAULT_TIMEOUT_S, key: str = "") -> None:
         """Set up for `url`, the server's base, for example http://127.0.0.1:8080/v1. Raises ConfigError."""
-        check_server(url, LLM_KEY, EXAMPLE)
+        check_server(url, LLM_KEY, LLM_EXAMPLE)
         self._url, self._model = url.rstrip("/") + "/chat/completions", model
         self._timeout_s, self._key = timeout_s, key
         self._failed_in_a_row = 0

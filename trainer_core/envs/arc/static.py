@@ -1,9 +1,10 @@
 """ARC-AGI-3 API answered from a file: one game of a few scenes, without a network and without the library.
 
 The file is JSON (`assets/arc/mock/mock_session.json` is one): `scenes` by name, the first of which begins the game. A
-scene has its `state` (NOT_FINISHED, WIN or GAME_OVER), `levels_completed`, and `frames`: pictures, each a list of
-rows of hexadecimal colours, 8x8 to 64x64 cells, drawn as 64x64. `goes` names the scene to which an action leads,
-`ACTION6 X Y` for a click in the cell X, Y of the file's own grid; any other action leads nowhere.
+scene has its `state` (NOT_FINISHED, WIN or GAME_OVER), `levels_completed` where it changes them, and `frames`:
+pictures, each a list of rows of hexadecimal colours, 8x8 to 64x64 cells, drawn as 64x64. `goes` names the scene to
+which an action leads, `ACTION6 X Y` for a click in the cell X, Y of the file's own grid; any other action leads
+nowhere.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ Row = Annotated[str, Meta(pattern="^[0-9a-f]+$")]
 
 class _Scene(msgspec.Struct):
     state: Literal["NOT_FINISHED", "WIN", "GAME_OVER"]
-    levels_completed: Annotated[int, Meta(ge=0)]
     frames: Annotated[list[list[Row]], Meta(min_length=1)]
     goes: dict[str, str] = {}
+    levels_completed: Annotated[int, Meta(ge=0)] | None = None
+    """None: as many as before."""
 
 
 class _Session(msgspec.Struct):
@@ -62,7 +64,7 @@ class StaticArcTransport:
         """Scene in which the current level began, to which RESET goes back."""
         self._actions = [0] * len(self.session.baseline_actions)
         """Actions taken in each level, over all attempts."""
-        self._resets = self._most = 0
+        self._levels = self._most = self._resets = 0
 
     def __call__(self, method: str, path: str, body: dict[str, Any] | None) -> str:
         """Return the answer to a request as JSON. Raises FailureError for one that the API does not have."""
@@ -86,21 +88,23 @@ class StaticArcTransport:
             self._resets += "guid" in body
             begins = "guid" not in body or before.state == WIN
             self._here = self._level_at = self._first if begins else self._level_at
+            self._levels = 0 if begins else self._levels
         elif before.state not in (WIN, GAME_OVER):
-            self._actions[min(before.levels_completed, len(self._actions) - 1)] += 1
+            self._actions[min(self._levels, len(self._actions) - 1)] += 1
             size = len(before.frames[-1])
             click = f" {body['x'] * size // SIDE} {body['y'] * size // SIDE}" if "x" in body else ""
             self._here = before.goes.get(name + click, self._here)
         scene = self.session.scenes[self._here]
-        if scene.levels_completed > before.levels_completed:
+        levels = self._levels if scene.levels_completed is None else scene.levels_completed
+        if levels > self._levels:
             self._level_at = self._here
-        self._most = max(self._most, scene.levels_completed)
+        self._levels, self._most = levels, max(self._most, levels)
         return {
             "game_id": self.session.game_id,
             "guid": "static",
             "frame": [_drawn(frame) for frame in (scene.frames if scene is not before else scene.frames[-1:])],
             "state": scene.state,
-            "levels_completed": scene.levels_completed,
+            "levels_completed": levels,
             "win_levels": len(self.session.baseline_actions),
             "available_actions": self.session.available_actions,
         }

@@ -19,7 +19,7 @@ import numpy as np
 
 from trainer_core.author.demonstration import play_inputs
 from trainer_core.author.inputs import read_inputs, steps_of
-from trainer_core.envs.language_model import DEFAULT_TIMEOUT_S, EXAMPLE, LanguageModel
+from trainer_core.envs.language_model import DEFAULT_TIMEOUT_S, LanguageModel
 from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.paths import HomePaths
@@ -32,7 +32,7 @@ from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.names import find_checkpoint
-from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
+from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY, check_server, without_secrets
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import ConfigError
@@ -115,10 +115,10 @@ def parse_entry(text: str) -> Entry:
     if kind not in KINDS or bool(equals) != (kind != "random") or (equals and not what):
         raise ConfigError(
             f"player {without_secrets(text)[:100]!r}: say random, checkpoint=RUN, nearest=FOLDER, "
-            f"recorded=FOLDER or llm={EXAMPLE}"
+            f"recorded=FOLDER or llm={LLM_EXAMPLE}"
         )
     if kind == "llm":
-        check_server(what, LLM_KEY, EXAMPLE)
+        check_server(what, LLM_KEY, LLM_EXAMPLE)
     return Entry(kind, what)
 
 

@@ -41,6 +41,7 @@ def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "WANDB_MODE": "offline",
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_raylet_start_wait_time_s": "300",  # a busy computer takes longer than Ray waits by itself
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(path),
     }

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from transformers import AutoModelForTokenClassification
 from verl.utils import attention_utils, model
 
 
@@ -46,8 +47,6 @@ def rearrange(*args: Any, **kwargs: Any) -> Any:
 
 def load_value_model(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
     """Return a model with one value for each token; VERL's own function takes no other attention than flash-attn's."""
-    from transformers import AutoModelForTokenClassification
-
     return AutoModelForTokenClassification.from_pretrained(
         local_path,
         torch_dtype=torch_dtype,
