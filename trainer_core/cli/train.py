@@ -40,7 +40,7 @@ class Options:
     runner: str = NATIVE_ID
     """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
-    """Defaults of all other options: laptop, gpu or big_gpu; auto chooses by the device."""
+    """Defaults of all other options: laptop, gpu, big_gpu, or m5, the PPO document's; auto chooses by the device."""
     name: str = ""
     """Name of the run in lists."""
     gpus: int = field(default=1, metadata=limits(1, 64))
