@@ -46,10 +46,11 @@ from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb
 from trainer_core.author.archive import export_task, import_task
 from trainer_core.author.demonstration import save_demonstrations
 from trainer_core.author.inputs import read_inputs
-from trainer_core.envs.arc import rest
+from trainer_core.envs.arc import rest, static
 from trainer_core.envs.arc.game import ArcGame
 from trainer_core.envs.arc.rest import RestGame
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.language_model import LanguageModel
 from trainer_core.envs.recording_writer import RecordingWriter, first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.envs.start_states import read_scripts
@@ -69,7 +70,6 @@ from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.d3rlpy.runner import is_demonstration
 from trainer_core.runners.rllm import countdown, verl
@@ -509,25 +509,18 @@ class _Opener:
 
 
 def _arc_server(folder: Path) -> None:
+    transport = rest.HttpTransport("http://127.0.0.1:1", 1.0)
+    transport.__dict__["_opener"] = _Opener(folder / "a.json")
     game = RestGame.__new__(RestGame)
-    game.__dict__.update(
-        server="http://x",
-        _timeout_s=1.0,
-        _opener=_Opener(folder / "a.json"),
-        _full_id="ls20",
-        _card_id="c",
-        _guid="",
-        _shown=None,
-    )
+    game.__dict__.update(server="http://x", _ask=transport, _full_id="ls20", _card_id="c", _guid="", _shown=None)
     game.act(1)
     rest._reason((folder / "a.json").read_text("utf-8", "replace"))
 
 
 def _model_server(folder: Path) -> None:
-    player = LlmPlayer("http://127.0.0.1:1")
-    player._url = (folder / "a.json").as_uri()
-    player.begin(np.zeros((72, 80), np.uint8))
-    player._ask()
+    model = LanguageModel("http://127.0.0.1:1")
+    model._url = (folder / "a.json").as_uri()
+    model._once([], 16)
 
 
 CHAT = {"choices": [{"message": {"content": "A"}}]}
@@ -676,6 +669,12 @@ _DECODERS = (
         (Part("state.json", "json"),),
     ),
     Decoder("ARC server's answer", _json("a.json", ANSWER), _arc_server, (Part("a.json", "json"),)),
+    Decoder(
+        "ARC session",
+        lambda f: _put(f / "s.json", static.SESSION.read_bytes()),
+        lambda f: static.StaticArcTransport(f / "s.json"),
+        (Part("s.json", "json"),),
+    ),
     Decoder("language model's answer", _json("a.json", CHAT), _model_server, (Part("a.json", "json"),)),
     Decoder(
         "countdown's rows",

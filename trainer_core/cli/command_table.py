@@ -74,6 +74,12 @@ record | record.run | - | save successful episodes of a checkpoint as recordings
 replay | replay.run | file | press the buttons of a recording again and compare every picture
     replay recordings/0000-start003
     replay recordings/0000-start003 --json
+arc | - | - | play ARC-AGI-3 games with agents, language models and classes of your own
+    arc eval
+    arc eval --task arc/sl01 --agent explore
+arc eval | arc.evaluate | - | play one game; print its state, reward, score, scorecard and replay
+    arc eval --agent my_module:MyAgent
+    arc eval --task arc/wk01 --agent llm --llm http://127.0.0.1:8080/v1
 
 # Data
 runs | runs.run | - | list the runs, or the disk space of each

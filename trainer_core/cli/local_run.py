@@ -14,7 +14,7 @@ import torch
 
 from trainer_core.cli.output import Result, in_words, say, trained_text
 from trainer_core.cli.progress import Limits
-from trainer_core.envs.startable import check_startable
+from trainer_core.envs.startable import available_bytes, check_startable
 from trainer_core.host.control import Control
 from trainer_core.host.native import native_host
 from trainer_core.host.ranks import Ranks
@@ -22,6 +22,7 @@ from trainer_core.host.run import Outcome
 from trainer_core.host.validation_process import ValidationProcess
 from trainer_core.host.worker import NOTHING_YET, obey
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.memory_estimate import check_memory
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.tasks import Task
 from trainer_core.runs.command_files import LOOK_S, Mailbox
@@ -192,6 +193,8 @@ def _run_first(
     paths = life.paths
     say(f"run {life.record.title} in {paths.root}")
     sender = start_sender(paths)
+    memory = check_memory(config, available_bytes(torch.device(config.device)), home, tasks.values())
+    say(f"memory: {memory.detail}")
     devices: list[DeviceLock] = []  # the kernel releases them when this process ends
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)

@@ -85,7 +85,7 @@ class Options:
     show: str = ""
     """Show the results of a sweep so far: its id, or latest."""
     preset: str = "auto"
-    """laptop, gpu, big_gpu or a2c, as for train."""
+    """laptop, gpu, big_gpu, a2c or m5, as for train."""
     name: str = ""
     """Name of the sweep in lists."""
     home: Path | None = None

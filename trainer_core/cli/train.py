@@ -42,7 +42,8 @@ class Options:
     runner: str = NATIVE_ID
     """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
-    """Defaults of all other options: laptop, gpu, big_gpu or a2c; auto chooses by device and algorithm."""
+    """Defaults of all other options: laptop, gpu, big_gpu, a2c, or m5, the PPO document's; auto chooses by device and
+    algorithm."""
     name: str = ""
     """Name of the run in lists."""
     wandb: str = ""

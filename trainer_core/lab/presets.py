@@ -114,6 +114,20 @@ PRESETS: dict[str, Preset] = {
             "obs_source": "marked, as on a laptop",
         },
     ),
+    "m5": Preset(
+        "PPO-lite (m5)",
+        "The hyperparameters of the PPO document: full batches of four stacked pictures; slower than the others.",
+        {
+            "device": "cuda:0", "num_envs": 256, "num_steps": 128, "stack_k": 4, "num_minibatches": 1,
+            "update_epochs": 2, "gamma": 0.99, "clip_range": 0.1, "learning_rate": 2.5e-4,
+            "ent_schedule": "constant", "eval_every": 10, "eval_episodes": 32, "checkpoint_every": 10,
+        },
+        dict.fromkeys(
+            ("num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs", "gamma", "gae_lambda",
+             "clip_range", "learning_rate", "ent_coef", "vf_coef", "ent_schedule"),
+            "docs/reference/owners_documents.md, PPO-lite, step 5",
+        ) | {"max_grad_norm": "0.5, CleanRL ppo_atari.py: the document clips, but names no norm"},
+    ),
 }  # fmt: skip
 
 

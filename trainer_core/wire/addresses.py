@@ -11,6 +11,8 @@ from trainer_core.wire.errors import ConfigError
 
 ARC_KEY, LLM_KEY = "ARC_API_KEY", "DMGLAB_LLM_KEY"
 """Environment variables that hold API keys; each key is sent only to the server that the user named."""
+LLM_EXAMPLE = "http://127.0.0.1:8080/v1"
+"""Example address of a language model's server."""
 _SECRET_NAME = re.compile(r"(?i)(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 """Names of environment variables whose values are secret: WANDB_API_KEY, HF_TOKEN, ours."""
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]*@")

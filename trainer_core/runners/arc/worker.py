@@ -11,14 +11,18 @@ from torch import Tensor
 
 from trainer_core.envs.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
 from trainer_core.envs.arc.game import ArcGame, Turn, open_arc_game
+from trainer_core.envs.arc.llm_agent import PATIENT_S, LlmAgent
 from trainer_core.envs.arc.rules import OBS_SHAPE
+from trainer_core.envs.language_model import LanguageModel
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.host.run import Host
 from trainer_core.host.trainee import RunEnded, Trainee
 from trainer_core.lab.arc_games import PALETTE, RESET, WIN
 from trainer_core.runners.arc.runner import ArcConfig
 from trainer_core.runs.log_writer import write_json
+from trainer_core.wire.addresses import LLM_KEY
 from trainer_core.wire.buttons import ACTIONS
+from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunState
 
@@ -45,6 +49,8 @@ def make_trainee(host: Host) -> Trainee:
 def _agent(config: ArcConfig) -> ArcAgent:
     if config.algo == "script":
         return ScriptAgent(Path(config.script))
+    if config.algo == "llm":
+        return LlmAgent(LanguageModel(config.llm, config.llm_model, timeout_s=PATIENT_S, key=server_key(LLM_KEY)))
     return (Explorer if config.algo == "explore" else RandomAgent)(config.seed)
 
 
