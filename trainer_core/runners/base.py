@@ -86,6 +86,10 @@ class AgentRunner(ABC):
         """
         return None
 
+    def placed(self, spec: RunSpec) -> AgentRunner:
+        """Return the runner whose process trains `spec`: another one if the spec names another host."""
+        return self
+
     # -- before a run -----------------------------------------------------------------------
 
     def configure(self, spec: RunSpec) -> Any:
@@ -156,6 +160,10 @@ class AgentRunner(ABC):
     def find_checkpoints(self, run_dir: Path) -> list[Path]:
         """Return intact checkpoints, oldest first."""
         return list_checkpoints(RunPaths(run_dir))
+
+    def can_go_on(self, run_dir: Path) -> bool:
+        """Return whether an ended run can be resumed."""
+        return bool(self.find_checkpoints(run_dir))
 
     def play(self, player_dir: Path) -> list[str]:
         """Return the argv of its player; config.json in `player_dir` names task, checkpoint and mode.

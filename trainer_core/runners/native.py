@@ -22,6 +22,13 @@ from trainer_core.wire.spec import NATIVE_ID, RunSpec
 class NativeRunner(AgentRunner):
     """Runner of our own algorithms (wire.algorithms), with RunConfig's options."""
 
+    def placed(self, spec: RunSpec) -> AgentRunner:
+        if not spec.is_remote:
+            return self
+        from trainer_core.runners.remote.runner import REMOTE
+
+        return REMOTE
+
     def check_task(self, spec: RunSpec, home: HomePaths) -> Check:
         """Check one task, or several that one policy learns side by side."""
         try:

@@ -9,6 +9,7 @@
 | memory                | lab.memory_estimate            | app, CLI, worker                        |
 | algorithm             | lab.task_checks                | app, CLI                                |
 | ROM opens             | envs.startable                 | CLI, worker                             |
+| cluster answers       | runners.remote.runner          | app, CLI                                |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.
 """
@@ -43,7 +44,7 @@ DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 
 async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> AsyncIterator[Check]:
     """Yield every check, in the order a person would ask, while the runner's interpreter is probed."""
-    runner = runner.at(home)
+    runner = runner.at(home).placed(spec)
     probe = asyncio.create_task(_probe(runner))
     try:
         yield check_home(home)
@@ -51,7 +52,8 @@ async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> Asy
         yield await asyncio.to_thread(runner.check_task, spec, home)
         found = await probe
         yield check_python(found, runner)
-        yield check_device(found, spec, runner)
+        if not spec.is_remote:
+            yield check_device(found, spec, runner)
         for check in await asyncio.to_thread(_check_options, runner, spec, found, home):
             yield check
     finally:
