@@ -158,7 +158,7 @@ class Courier:
                 if self._node:
                     name = f"job-driver-{self._job}.log"
                     for line in self._jobs.lines(self._node, name, seen, follow=not has_ended):
-                        seen += len(line)
+                        seen, heard = seen + len(line), time.monotonic()
                         yield line
             except UnknownError as error:
                 if not self._node:
@@ -174,7 +174,7 @@ class Courier:
         """Return end state and reason of a job that ended without its worker's word. Raises LostError, LabError."""
         info = self._reach(lambda: self._jobs.info(self._job))
         self._note_job(self._job, done=True)
-        told = " ".join(str(info.get("message")).split())[:300]
+        told = str(info.get("message")).partition("\n")[0][:300]
         if info["status"] == "STOPPED":
             return RunState.STOPPED, "its job was stopped on the cluster"
         if info.get("driver_exit_code") is None:
@@ -300,7 +300,7 @@ def listen(courier: Courier, writer: RunWriter) -> None:
             try:
                 command = commands.decode(line)
             except ProtocolError as error:
-                print(f"courier: {error}", file=sys.stderr, flush=True)
+                print(f"worker: {error}", file=sys.stderr, flush=True)
                 continue
             is_stop = isinstance(command, commands.Stop)
             detail = "" if is_stop else f"a run on another host takes no {type(command).__name__}"
@@ -316,7 +316,7 @@ def _stop(courier: Courier, writer: RunWriter) -> None:
     try:
         courier.stop()
     except ClusterError as error:
-        print(f"courier: {error}", file=sys.stderr, flush=True)
+        print(f"worker: {error}", file=sys.stderr, flush=True)
         return
     while time.monotonic() < deadline:
         writer.tell(records.StateEvent, state="stopping", detail=f"{records.FINISHING} on the cluster")
@@ -331,7 +331,7 @@ def follow(run_dir: Path, pipe: LossyPipe, inherited: str, limits: str) -> int:
         RunLock.take_or_inherit(paths, inherited)  # never released: the kernel frees it with this process
         writer = RunWriter(paths, pipe.write)
     except LabError as error:
-        print(f"courier: {error}", file=sys.stderr)
+        print(f"worker: {error}", file=sys.stderr)
         return 1
     courier = Courier(paths, config, writer)
     threading.Thread(target=listen, args=(courier, writer), daemon=True).start()
@@ -341,7 +341,7 @@ def follow(run_dir: Path, pipe: LossyPipe, inherited: str, limits: str) -> int:
         state, reason = RunState.LOST, str(error)
     except (LabError, OSError) as error:
         state, reason = RunState.FAILED, in_words(error)
-        print(f"courier: {reason}", file=sys.stderr)
+        print(f"worker: {reason}", file=sys.stderr)
     writer.tell(records.StateEvent, state=state.value, detail=reason)
     return int(state is RunState.FAILED)
 

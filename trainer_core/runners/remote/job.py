@@ -6,8 +6,10 @@ run's folder readable through the dashboard.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +20,9 @@ from trainer_core.runners.native import NATIVE
 from trainer_core.runners.remote.parcel import HOME
 from trainer_core.runs.config_file import read_run_config, write_config
 from trainer_core.wire.spec import RunSpec
+
+LOOK_S = 1.0
+"""Seconds between two looks whether Ray still runs."""
 
 
 def main() -> int:
@@ -30,11 +35,18 @@ def main() -> int:
     run.joinpath("checkpoints").mkdir(exist_ok=True)
     (here.parents[2] / "logs" / job).symlink_to(run)
     _find_warm_start(RunPaths(run))
-    signal.signal(signal.SIGTERM, lambda *_: None)  # Ray sends it to the worker too, which saves
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))  # Ray sends it to the worker too, which saves
+    parent = os.getppid()
     worker = subprocess.Popen(
         NATIVE.command(run), cwd=NATIVE.folder(run), stdin=subprocess.PIPE, start_new_session=True
     )
-    return worker.wait()
+    assert worker.stdin is not None
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return worker.wait(LOOK_S)
+        if os.getppid() != parent and not told:  # Ray was killed
+            worker.stdin.close()  # the worker saves and ends
 
 
 def _find_warm_start(paths: RunPaths) -> None:

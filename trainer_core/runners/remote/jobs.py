@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import FailureError
 
 ANSWER_S, PACKAGE_S = 10.0, 600.0
@@ -18,6 +19,8 @@ SILENCE_S = 5.0
 """Seconds without a byte after which a followed log is asked for anew; a worker writes every second."""
 MOST_BYTES = 512 << 20
 """Greatest package that Ray takes with its own limits."""
+TOKEN = "RAY_AUTH_TOKEN"
+"""Environment variable of Ray with the token of a cluster that asks for one."""
 ENDED = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
 
 
@@ -102,13 +105,18 @@ class RayJobs:
 
     def _ask(self, method: str, path: str, body: bytes = b"", patience_s: float = ANSWER_S) -> HTTPResponse:
         server = HTTPConnection(self._host, self._port, timeout=patience_s)
+        token = server_key(TOKEN)
         try:
-            server.request(method, path, body, {"Connection": "close"})
+            server.request(
+                method, path, body, {"Connection": "close"} | ({"Authorization": f"Bearer {token}"} if token else {})
+            )
             answer = server.getresponse()
             said = answer.read().decode("utf-8", "replace").strip() if answer.status >= 400 else ""
         except (OSError, HTTPException) as error:
             server.close()
             raise self._broken(error) from None
+        if answer.status in (401, 403):
+            raise ClusterError(f"{self.address} wants its token: set {TOKEN} to what `ray get-auth-token` prints there")
         if answer.status >= 400:
             kind = UnknownError if answer.status == 404 or "not found" in said else ClusterError
             raise kind(f"{self.address}: {said.splitlines()[-1][:300] if said else answer.reason}")
