@@ -176,7 +176,8 @@ def put_in_place(final: Path, contents: Iterable[tuple[str, bytes]]) -> None:
     Raises OSError when the disk is full or fails, and what `contents` raises; no partial folder is left then. `tidy`
     repairs a crash between the two renames of a replacement.
     """
-    partial, old = (final.with_name(f".{final.name}{suffix}") for suffix in (_PARTIAL, _OLD))
+    partial = final.with_name(f".{final.name}{_PARTIAL}")
+    old = final.with_name(f".{final.name}{_OLD}")
     try:
         shutil.rmtree(partial, ignore_errors=True)
         final.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away

@@ -161,10 +161,6 @@ class AgentRunner(ABC):
         """Return intact checkpoints, oldest first."""
         return list_checkpoints(RunPaths(run_dir))
 
-    def can_go_on(self, run_dir: Path) -> bool:
-        """Return whether an ended run can be resumed."""
-        return bool(self.find_checkpoints(run_dir))
-
     def play(self, player_dir: Path) -> list[str]:
         """Return the argv of its player; config.json in `player_dir` names task, checkpoint and mode.
 

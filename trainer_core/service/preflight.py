@@ -9,7 +9,7 @@
 | memory                | lab.memory_estimate            | app, CLI, worker                        |
 | algorithm             | lab.task_checks                | app, CLI                                |
 | ROM opens             | envs.startable                 | CLI, worker                             |
-| cluster answers       | runners.remote.runner          | app, CLI                                |
+| cluster answers       | runners.native                 | app, CLI                                |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.
 """

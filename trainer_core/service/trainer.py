@@ -225,9 +225,13 @@ class TrainerService:
         runner = find_runner(spec.runner, self.runners)
         if not runner.capabilities.exact_resume:
             raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
-        if not runner.placed(spec).can_go_on(paths.root):
+        if not (runner.find_checkpoints(paths.root) or paths.job.exists()):
             raise ConfigError(f"run {record.title} has no checkpoint to go on from: start a new run")
         return record, runner, spec
+
+    def can_go_on(self, run: RunRecord) -> bool:
+        """Return whether a run has something to resume: a checkpoint, or a job on another host."""
+        return bool(run.last_checkpoint) or self.home.run(run.run_id).job.exists()
 
     async def _launch(self, kept: HostedRun) -> RunRecord:
         plan, life = kept.plan, kept.life
@@ -422,7 +426,7 @@ class TrainerService:
 
     def _hand_over(self, runner: AgentRunner, record: RunRecord) -> None:
         goes_on = record.state is RunState.STOPPED and runner.capabilities.exact_resume
-        if goes_on and runner.can_go_on(self.home.run(record.run_id).root):
+        if goes_on and runner.find_checkpoints(self.home.run(record.run_id).root):
             self._show(queue_steps.enqueue_again(self.home, record, first=True))
 
     # -- looking around ---------------------------------------------------------------------

@@ -223,8 +223,10 @@ class EnvWall(QWidget):
         """
         self.card.refresh()
         run_id = self._training.run_id
-        watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
-            run_id
+        watchable = (
+            self._training.state in (RunState.RUNNING, RunState.PAUSED)
+            and self._training.capabilities.watch
+            and self._bridge.service.takes_commands(run_id)
         )
         if run_id != self._pictured:
             self._show_none()

@@ -58,8 +58,6 @@ from trainer_core.wire.regular_files import read_regular
 from trainer_core.wire.run_record import END_STATES, RunState
 from trainer_core.wire.standard_streams import outlive_reader_of_stderr
 
-JOB = "job.json"
-"""File of a run's directory with the job that trains it and the cluster."""
 AGAIN_S, GIVE_UP_S = 1.0, 60.0
 """Seconds between two attempts to reach the cluster, and after which it counts as gone."""
 STOP_S = 120
@@ -112,7 +110,7 @@ class Courier:
     def _find_job(self) -> bool:
         """Return whether the cluster has a job of this run whose output was not read to its end."""
         try:
-            kept = json.loads(read_regular(self._paths.root / JOB))
+            kept = json.loads(read_regular(self._paths.job))
             if kept["done"]:
                 return False
             self._jobs.info(kept["job"])
@@ -144,7 +142,7 @@ class Courier:
         self._tell("starting", "waiting for a place in the Ray cluster")
 
     def _note_job(self, job: str, *, done: bool) -> None:
-        write_json(self._paths.root / JOB, {"job": job, "done": done})
+        write_json(self._paths.job, {"job": job, "done": done})
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines of the job's output to its end, through broken connections. Raises LostError."""
