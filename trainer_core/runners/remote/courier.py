@@ -81,7 +81,7 @@ class Courier:
         self._ours = importlib.import_module("dmglab").__version__
         self._job = self._node = self._theirs = ""
         self._is_stopping = False
-        self._said = ""
+        self._said = self._complaint = ""
         """Last line of the job that is no event: the likely cause of its failure."""
 
     def run(self, limits: dict[str, Any]) -> tuple[RunState, str]:
@@ -162,8 +162,7 @@ class Courier:
                 if not self._node:
                     raise LostError(f"{error}; was the cluster started anew?") from None
             except ClusterError as error:
-                if time.monotonic() - heard > GIVE_UP_S:
-                    raise LostError(f"{error}; silent for {GIVE_UP_S:g} s") from None
+                self._bear(error, heard)
             if has_ended:
                 return
             time.sleep(AGAIN_S)
@@ -286,9 +285,16 @@ class Courier:
             except UnknownError:
                 raise
             except ClusterError as error:
-                if time.monotonic() - began > GIVE_UP_S:
-                    raise LostError(f"{error}; silent for {GIVE_UP_S:g} s") from None
+                self._bear(error, began)
             time.sleep(AGAIN_S)
+
+    def _bear(self, error: ClusterError, since: float) -> None:
+        """Print an error that may pass. Raises LostError if nothing was heard for too long `since` then."""
+        if time.monotonic() - since > GIVE_UP_S:
+            raise LostError(f"{error}; silent for {GIVE_UP_S:g} s") from None
+        if str(error) != self._complaint:
+            self._complaint = str(error)
+            print(f"{error}; trying again", file=sys.stderr, flush=True)
 
 
 def listen(courier: Courier, writer: RunWriter) -> None:

@@ -103,8 +103,8 @@ class RayJobs:
             raise ClusterError(f"{self.address}: a server answers that is no dashboard of Ray")
         return found
 
-    def _ask(self, method: str, path: str, body: bytes = b"", patience_s: float = ANSWER_S) -> HTTPResponse:
-        server = HTTPConnection(self._host, self._port, timeout=patience_s)
+    def _ask(self, method: str, path: str, body: bytes = b"", patience_s: float = 0.0) -> HTTPResponse:
+        server = HTTPConnection(self._host, self._port, timeout=patience_s or ANSWER_S)
         token = server_key(TOKEN)
         try:
             server.request(

@@ -46,10 +46,9 @@ def pack(paths: RunPaths, home: HomePaths, config: RunConfig) -> bytes:
         files[there.settings / "roms.json"] = msgspec.json.encode(roms)
     if found := list_checkpoints(paths):
         files |= _folder(found[-1], run.checkpoints / found[-1].name)
+        files[run.train_log] = _tail(paths.train_log)
     elif config.warm_start:
         files |= _folder(Path(config.warm_start), Path("warm_start"))
-    if paths.train_log.exists():
-        files[run.train_log] = _tail(paths.train_log)
     files[run.config] = msgspec.json.encode({"runner": NATIVE_ID, "run": _there(config, tasks).to_dict()})
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as parcel:
