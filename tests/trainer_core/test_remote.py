@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import io
 import json
+import shutil
 import socket
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +17,18 @@ import pytest
 import dmglab
 from tests.support.made_records import update_record
 from tests.support.ray_dashboard import Dashboard, dashboard
+from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, put_in_place, verify
-from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.lab.paths import ASSETS, HomePaths, RunPaths
+from trainer_core.lab.roms import roms_file
+from trainer_core.lab.tasks import find_task
 from trainer_core.runners.native import NATIVE, REMOTE
 from trainer_core.runners.remote import courier as module
 from trainer_core.runners.remote import jobs
 from trainer_core.runners.remote.courier import Courier, LostError
-from trainer_core.runners.remote.parcel import HOME
+from trainer_core.runners.remote.parcel import HOME, pack
 from trainer_core.runs import queue_steps
-from trainer_core.runs.config_file import write_config
+from trainer_core.runs.config_file import read_run_config, write_config
 from trainer_core.runs.device_lock import DeviceLock
 from trainer_core.runs.life import new_run_id
 from trainer_core.runs.log_reader import read_history
@@ -150,6 +156,36 @@ def test_what_goes_wrong_is_one_line(there: RunPaths, tmp_path: Path, monkeypatc
     with pytest.raises(CheckpointError, match=r"machines\.bin came damaged"):
         run(output(FINISHED))
     assert not list_checkpoints(HomePaths(tmp_path / "here").run(RUN))
+
+
+def test_a_task_of_the_user_travels_with_its_rom_and_nothing_else_does(tmp_path: Path) -> None:
+    home, there = HomePaths(tmp_path / "here"), HomePaths(tmp_path / "there" / HOME)
+    shutil.copytree(ASSETS / "tasks/pocket_quest/leave_bedroom", home.tasks / "mine/room")
+    manifest = home.tasks / "mine/room/task.toml"
+    shipped = find_task("pocket_quest/leave_bedroom", home)
+    text = manifest.read_text().replace(shipped.manifest.rom.path, "").replace(shipped.id, "mine/room")
+    manifest.write_text(text)
+    (home.tasks / "other").mkdir()
+    (home.tasks / "other/task.toml").write_text("")
+    rom = {shipped.manifest.rom.sha256: {"path": str(shipped.rom_path)}}
+    home.settings.mkdir()
+    roms_file(home).write_text(json.dumps(rom))
+    started = tmp_path / "began/000000000064"
+    put_in_place(started, {"meta.json": b"{}"}.items())
+    config = RunConfig(
+        task=f"mine/room,{shipped.id}", on="ray+http://127.0.0.1:1", device="cuda:3", warm_start=str(started)
+    )
+    with zipfile.ZipFile(io.BytesIO(pack(home.run(RUN), home, config))) as parcel:
+        parcel.extractall(tmp_path / "there")
+        assert not [name for name in parcel.namelist() if "other" in name]
+    task = find_task("mine/room", there)
+    assert task.folder == there.tasks / "mine/room"
+    assert load_rom(task, there).sha256 == shipped.manifest.rom.sha256
+    sent = read_run_config(there.run(RUN))
+    assert (sent.task, sent.device, sent.on) == (config.task, "cuda:0", "")
+    assert (tmp_path / "there" / sent.warm_start / "meta.json").is_file()
+    with pytest.raises(ConfigError, match="trains on this computer only"):
+        pack(home.run(RUN), home, RunConfig(task="arc/ls20"))
 
 
 def test_a_stop_reaches_the_job(there: RunPaths, tmp_path: Path) -> None:
