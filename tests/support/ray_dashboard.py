@@ -40,7 +40,10 @@ class Dashboard(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Dashboard
+    @property
+    def dashboard(self) -> Dashboard:
+        assert isinstance(self.server, Dashboard)
+        return self.server
 
     def log_message(self, format: str, *args: Any) -> None: ...
 
@@ -53,22 +56,22 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         data = self.rfile.read(int(self.headers["Content-Length"]))
         with zipfile.ZipFile(io.BytesIO(data)) as package:
-            self.server.package = {name: package.read(name) for name in package.namelist()}
+            self.dashboard.package = {name: package.read(name) for name in package.namelist()}
         self._answer(b"")
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/api/jobs/":
-            self.server.submitted = json.loads(body)
-            job = self.server.submitted["submission_id"]
+            self.dashboard.submitted = json.loads(body)
+            job = self.dashboard.submitted["submission_id"]
             self._answer(json.dumps({"job_id": job, "submission_id": job}).encode())
         else:
-            self.server.stopped.append(self.path)
-            self.server.status, self.server.message = "STOPPED", "Job was intentionally stopped."
+            self.dashboard.stopped.append(self.path)
+            self.dashboard.status, self.dashboard.message = "STOPPED", "Job was intentionally stopped."
             self._answer(b'{"stopped": true}')
 
     def do_GET(self) -> None:
-        url, server = urlsplit(self.path), self.server
+        url, server = urlsplit(self.path), self.dashboard
         if server.token and self.headers["Authorization"] != f"Bearer {server.token}":
             self._answer(b"Unauthorized: Missing authentication token", 401)
         elif url.path == "/api/version":
@@ -79,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_file(url.path.rpartition("/")[2], parse_qs(url.query)["filename"][0])
 
     def _tell_job(self, job: str) -> None:
-        server = self.server
+        server = self.dashboard
         if job != server.submitted.get("submission_id"):
             self._answer(f"Job {job} does not exist".encode(), 404)
             return
@@ -89,10 +92,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_file(self, kind: str, name: str) -> None:
         if name.startswith("job-driver-"):
-            end = self.server.breaks_at.pop(0) if kind == "stream" and self.server.breaks_at else None
-            self._answer(self.server.output[:end])
+            end = self.dashboard.breaks_at.pop(0) if kind == "stream" and self.dashboard.breaks_at else None
+            self._answer(self.dashboard.output[:end])
             return
-        path = self.server.folder / name.partition("/")[2]
+        path = self.dashboard.folder / name.partition("/")[2]
         if path.is_file():
             self._answer(path.read_bytes())
         else:
