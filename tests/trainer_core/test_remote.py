@@ -196,20 +196,31 @@ def test_a_stop_reaches_the_job(there: RunPaths, tmp_path: Path) -> None:
         assert server.stopped == [f"/api/jobs/{server.submitted['submission_id']}/stop"]
 
 
-def test_a_cluster_that_goes_away_leaves_what_was_fetched(there: RunPaths, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("is_new", "said"),
+    [
+        (False, r"no Ray cluster at ray\+http://127.0.0.1:\d+: Connection refused; silent"),
+        (True, r"Job dmglab-.* does not exist; was the cluster started anew"),
+    ],
+)
+def test_a_cluster_that_goes_away_leaves_what_was_fetched(
+    there: RunPaths, tmp_path: Path, is_new: bool, said: str
+) -> None:
     with dashboard(there.root, output(), status="RUNNING") as server:
         courier, paths, _ = made_courier(tmp_path, server)
         take = courier._take
 
         def last(line: bytes) -> Any:
             found = take(line)
-            if b'"checkpoint"' in line:
+            if b'"checkpoint"' in line and is_new:
+                server.submitted = {}
+            elif b'"checkpoint"' in line:
                 server.shutdown()
                 server.server_close()
             return found
 
         courier._take = last
-        with pytest.raises(LostError, match=r"no Ray cluster at ray\+http://127.0.0.1:\d+: Connection refused; silent"):
+        with pytest.raises(LostError, match=said):
             courier.run({})
     verify(list_checkpoints(paths)[0])
     assert json.loads(paths.job.read_text())["done"] is False

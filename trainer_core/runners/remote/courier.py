@@ -7,6 +7,7 @@ another one for the same run follows it again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
@@ -146,26 +147,27 @@ class Courier:
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines of the job's output to its end, through broken connections. Raises LostError."""
-        seen, heard = 0, time.monotonic()
-        while True:
-            has_ended = False
+        seen, heard, has_ended = 0, time.monotonic(), False
+        while not has_ended:
             try:
                 info = self._jobs.info(self._job)
                 heard = time.monotonic()
                 has_ended, self._node = info["status"] in ENDED, info.get("driver_node_id") or ""
-                if self._node:
-                    name = f"job-driver-{self._job}.log"
-                    for line in self._jobs.lines(self._node, name, seen, follow=not has_ended):
-                        seen, heard = seen + len(line), time.monotonic()
-                        yield line
+                for line in self._output(seen, follow=not has_ended):
+                    seen, heard = seen + len(line), time.monotonic()
+                    yield line
             except UnknownError as error:
-                if not self._node:
-                    raise LostError(f"{error}; was the cluster started anew?") from None
+                raise LostError(f"{error}; was the cluster started anew?") from None
             except ClusterError as error:
                 self._bear(error, heard)
-            if has_ended:
-                return
-            time.sleep(AGAIN_S)
+            if not has_ended:
+                time.sleep(AGAIN_S)
+
+    def _output(self, skip: int, *, follow: bool) -> Iterator[bytes]:
+        """Yield the job's output after `skip` bytes; nothing before it begins."""
+        if self._node:
+            with contextlib.suppress(UnknownError):
+                yield from self._jobs.lines(self._node, f"job-driver-{self._job}.log", skip, follow=follow)
 
     def _end_of_job(self) -> tuple[RunState, str]:
         """Return end state and reason of a job that ended without its worker's word. Raises LostError, LabError."""
@@ -228,6 +230,8 @@ class Courier:
     def _fetch_checkpoint(self, path: str) -> None:
         """Fetch a checkpoint, verified by its hashes. Raises LostError, and CheckpointError for damaged files."""
         final = self._paths.checkpoints / Path(path).name
+        if not final.name.isdigit():
+            raise CheckpointError(f"{path!r} is no checkpoint's path")
         self._writer.checkpoints_in_place()
         for attempt in range(ATTEMPTS):  # a late validation may replace it meanwhile
             try:
