@@ -92,6 +92,7 @@ HEAVY = {
             tests.gui.conftest
         """,
     "matplotlib": "trainer_core/formats/plot.py: matplotlib",
+    "http.client": "trainer_core/runners/native.py: trainer_core.runners.remote.jobs",
     "http.cookiejar": "trainer_core/envs/single_game.py: trainer_core.envs.arc.game",  # with urllib and ssl
     "importlib.metadata": """
         dmglab/__init__.py: importlib.metadata
@@ -127,7 +128,7 @@ HEAVY = {
 """By what they load: `file: the modules that its functions import`."""
 WAITING = """
     dmglab/__init__.py: trainer_core.wire.environment trainer_core.wire.errors
-    dmglab/programs.py: gui.__main__ trainer_core.cli.main
+    dmglab/programs.py: gui.__main__ trainer_core.cli.main trainer_core.runners.remote.job
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/compare_checkouts.py: emulator emulator.emulator
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock

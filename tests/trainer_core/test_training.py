@@ -46,6 +46,8 @@ from trainer_core.lab.checkpoint_manifest import (
     file_sha256,
     list_checkpoints,
     read_meta,
+    retain,
+    tidy,
     verify,
 )
 from trainer_core.lab.paths import HomePaths
@@ -235,7 +237,7 @@ def test_thinned_out_checkpoints_of_several_ranks_stay_whole(trained: Path) -> N
         shutil.copy(newest / MACHINES, folder / "machines-1.bin")
         meta = msgspec.structs.replace(read_meta(folder), files=files)
         (folder / META).write_bytes(msgspec.json.encode(meta))
-    ckpt.retain(paths, older.name, 3)
+    retain(paths, older.name, 3)
     assert not list(older.glob("machines*"))
     assert len(list(newest.glob("machines*"))) == 2
     verify(older)
@@ -250,7 +252,7 @@ def test_what_a_crash_left_half_done_is_tidied(trained: Path) -> None:
     shutil.copytree(older, paths.checkpoints / ".000000000999.tmp")
     shutil.copytree(older, paths.checkpoints / f".{older.name}.old")
     newest.rename(paths.checkpoints / f".{newest.name}.old")  # between the renames of a save
-    ckpt.tidy(paths)
+    tidy(paths)
     assert sorted(path.name for path in paths.checkpoints.iterdir()) == [older.name, newest.name]
     verify(newest)
     paths.checkpoints.joinpath(".000000000777.tmp").mkdir()
@@ -341,7 +343,7 @@ def test_retention_keeps_newest_best_and_a_spread_of_others(tmp_path: Path) -> N
     for folder in found:
         verify(folder)
     best = found[0].name
-    ckpt.retain(paths, best, 0)
+    retain(paths, best, 0)
     assert [folder.name for folder in list_checkpoints(paths)] == [best, found[-1].name]
 
 

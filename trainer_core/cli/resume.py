@@ -20,6 +20,7 @@ from trainer_core.host.process_start import load_torch
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runners.native import NativeRunner
 from trainer_core.runs.config_file import read_run_config, read_spec
 from trainer_core.runs.names import find_run
 from trainer_core.runs.run_lock import RunLock
@@ -63,7 +64,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     }
     options.cluster.check()
     runner = find_runner(read_spec(paths).runner)
-    if runner.id != NATIVE_ID:
+    if runner.id != NATIVE_ID or read_spec(paths).is_remote:
         return _resume_guest(runner, paths, home, options, limits)
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
@@ -87,8 +88,11 @@ def _resume_guest(
 
     New limits reach DMG Lab's workers only: a foreign program reads config.json itself.
     """
-    defaults, heard = Options(), {name: limits[name] for name in NEUTRAL if name in limits}
-    heard = heard if isinstance(runner, GuestRunner) else {}
+    defaults, heard = Options(), dict[str, Any]()
+    if isinstance(runner, NativeRunner):
+        heard = limits
+    elif isinstance(runner, GuestRunner):
+        heard = {name: limits[name] for name in NEUTRAL if name in limits}
     changed = [
         f"--{field.name.replace('_', '-')}"
         for field in fields(Options)

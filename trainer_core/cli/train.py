@@ -12,7 +12,7 @@ from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.output import say
-from trainer_core.cli.train_guest import detach
+from trainer_core.cli.train_guest import detach, follow
 from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
@@ -65,6 +65,8 @@ def run(argv: list[str]) -> dict[str, Any]:
         return detach(order_of(found))
     if found.wandb and not is_rank():
         require(check_wandb(found.wandb, found.name))
+    if found.run.on:
+        return follow(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
         from trainer_core.envs.startable import check_startable

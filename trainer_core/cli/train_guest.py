@@ -49,7 +49,7 @@ class Manner:
 def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
     """Train with the library of `runner_id`, or queue the run. Raises LabError when it cannot start."""
     how, asked = order(runner_id, "train", argv, Manner)
-    return detach(asked) if how.detach else asyncio.run(_follow(asked))
+    return detach(asked) if how.detach else follow(asked)
 
 
 def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[Any, Order]:
@@ -69,6 +69,11 @@ def _absolute_folders(chosen: Any) -> dict[str, str]:
         if field.metadata.get("is_folder")
     }
     return {name: str(Path(text).absolute()) for name, text in named.items() if text and Path(text).exists()}
+
+
+def follow(asked: Order) -> dict[str, Any]:
+    """Train in a child process of this command to the end. Raises LabError when it cannot start."""
+    return asyncio.run(_follow(asked))
 
 
 def detach(asked: Order) -> dict[str, Any]:

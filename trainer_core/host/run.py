@@ -18,7 +18,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from trainer_core.envs.build import TaskFacts, task_facts
 from trainer_core.envs.vec_env import StepInfo
-from trainer_core.host import checkpoint as ckpt
 from trainer_core.host.clips import ClipRecorder
 from trainer_core.host.control import Control
 from trainer_core.host.late_validation import LateValidation
@@ -30,7 +29,7 @@ from trainer_core.host.receipts import write_receipt
 from trainer_core.host.trainee import Intervals, RunEnded, Trainee, Watched
 from trainer_core.host.validations import Validations
 from trainer_core.host.watching import Watcher
-from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, tidy
 from trainer_core.lab.paths import HomePaths, RunPaths, home_of
 from trainer_core.lab.task_lists import game_tasks
 from trainer_core.lab.tasks import Task
@@ -192,7 +191,7 @@ class Host:
             describe=self._describe,
         )
         if self.ranks.is_first:
-            ckpt.tidy(self.paths)
+            tidy(self.paths)
         self.ranks.agree(None)  # no rank reads the folders before they are tidy
         resumes = self.writer.seq or list_checkpoints(self.paths)  # the log may be lost while checkpoints remain
         if not resumes:

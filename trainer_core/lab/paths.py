@@ -140,6 +140,11 @@ class RunPaths:
         return self.root / "config.json"
 
     @property
+    def job(self) -> Path:
+        """Job on another host that trains the run; no such file if none ever did (runners.remote)."""
+        return self.root / "job.json"
+
+    @property
     def train_log(self) -> Path:
         return self.root / "train_log.jsonl"
 

@@ -48,6 +48,7 @@ def plan_run(
 ) -> LaunchPlan:
     """Return the plan of a run; raises ConfigError when the runner cannot do what `spec` asks for."""
     spec = runner.complete(spec)
+    runner = runner.placed(spec)
     run_dir = home.run(run_id).root
     argv = tuple(runner.command(run_dir))
     return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name, tags or {})

@@ -10,6 +10,7 @@
 | algorithm             | lab.task_checks                | app, CLI                                |
 | ROM opens             | envs.startable                 | CLI, worker                             |
 | W&B, if it is ticked  | service.wandb_sender           | app, CLI                                |
+| cluster answers       | runners.native                 | app, CLI                                |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.
 """
@@ -48,7 +49,7 @@ async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner, wandb:
 
     `wandb` is PROJECT/NAME at W&B if the run is to be sent there.
     """
-    runner = runner.at(home)
+    runner = runner.at(home).placed(spec)
     probe = asyncio.create_task(_probe(runner))
     try:
         yield check_home(home)
@@ -56,7 +57,8 @@ async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner, wandb:
         yield await asyncio.to_thread(runner.check_task, spec, home)
         found = await probe
         yield check_python(found, runner)
-        yield check_device(found, spec, runner)
+        if not spec.is_remote:
+            yield check_device(found, spec, runner)
         for check in await asyncio.to_thread(_check_options, runner, spec, found, home):
             yield check
         if wandb:

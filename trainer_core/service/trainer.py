@@ -145,12 +145,14 @@ class TrainerService:
         """Start the plan's run, or queue it while its device is busy or others wait for the device; return its record.
 
         Without `wait` it trains at once, beside other runs on its device. With `detach` the detached host starts it,
-        and continues when this process ends. Raises DiskError when the run directory cannot be written, LabError when
-        the process cannot be started; the run is then recorded as failed.
+        and continues when this process ends; a run on another host is started so too, unless `wait` is off. Raises
+        DiskError when the run directory cannot be written, LabError when the process cannot be started; the run is then
+        recorded as failed.
         """
-        device = None
+        device, needs_device = None, not plan.spec.is_remote
         agree(self.home.run(plan.run_id), plan.wandb, plan.name)
-        if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
+        detach = detach or (wait and not needs_device)
+        if needs_device and not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
             await self.ahead.end()  # its run may have to wait for long
@@ -201,11 +203,13 @@ class TrainerService:
         lock = RunLock.take(self.home.run(run_id))
         device = None
         try:
-            if not (wait and self._turns.others_wait(spec.device)):
+            if not spec.is_remote and not (wait and self._turns.others_wait(spec.device)):
                 device = DeviceLock.take(self.home, spec.device, run_id)
             if device is None and wait:
                 lock.release()
-                record = queue_steps.enqueue_again(self.home, record)
+                record = queue_steps.enqueue_again(self.home, record, first=spec.is_remote)
+                if spec.is_remote:
+                    self._start_detached_host(self.home)
                 self._turns.plans[run_id] = plan
                 self._show(record, f"position {self.position(run_id)} in the queue")
                 return record
@@ -227,9 +231,13 @@ class TrainerService:
         runner = find_runner(spec.runner, self.runners)
         if not runner.capabilities.exact_resume:
             raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
-        if not runner.find_checkpoints(paths.root):
+        if not (runner.find_checkpoints(paths.root) or paths.job.exists()):
             raise ConfigError(f"run {record.title} has no checkpoint to go on from: start a new run")
         return record, runner, spec
+
+    def can_go_on(self, run: RunRecord) -> bool:
+        """Return whether a run has something to resume: a checkpoint, or a job on another host."""
+        return bool(run.last_checkpoint) or self.home.run(run.run_id).job.exists()
 
     async def _launch(self, kept: HostedRun) -> RunRecord:
         plan, life = kept.plan, kept.life

@@ -7,6 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from trainer_core.wire.addresses import check_cluster
 from trainer_core.wire.algorithms import ALGORITHMS, find_algorithm
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import MAX_ENV_STEPS, MAX_SECONDS, MAX_SEED, check_device, check_fields
@@ -28,6 +29,8 @@ class RunConfig:
     or pocket_quest/*."""
     device: str = field(default="cpu", metadata=_meta("Device", "basics"))
     """cpu or cuda:N."""
+    on: str = field(default="", metadata=_meta("Run on", "basics"))
+    """Ray cluster on which to train, by its dashboard: ray+http://127.0.0.1:8265; empty = this computer."""
     algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS)))
     """Learning algorithm."""
     num_envs: int = field(default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17))
@@ -134,6 +137,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         check_device(self.device)
+        check_cluster(self.on)
         find_algorithm(self.algo).check(self)
         if self.lr_schedule == "linear" and not self.total_env_steps:
             raise ConfigError("lr_schedule linear needs total_env_steps: its rate ends there at 0")

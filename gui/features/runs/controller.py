@@ -100,8 +100,8 @@ class RunsController(QObject):
             self.show(newest.run_id)
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
-            goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
-            why = reason_words(run.reason) + ("" if run.last_checkpoint else f"; {tr(NO_CHECKPOINT)}")
+            goes_on = service.can_go_on(run) and not self._starts_anew(run)
+            why = reason_words(run.reason) + ("" if service.can_go_on(run) else f"; {tr(NO_CHECKPOINT)}")
             self._notices.tell(
                 tr("{run} was lost", run=run.name),
                 why,
@@ -386,7 +386,7 @@ class RunsController(QObject):
             return tr("The run has not ended")
         if refusal := self._starts_anew(run):
             return refusal
-        return "" if run.last_checkpoint else tr("The run has no checkpoint to resume from")
+        return "" if self._bridge.service.can_go_on(run) else tr("The run has no checkpoint to resume from")
 
     def _starts_anew(self, run: RunRecord) -> str:
         """Return why the run's trainer cannot resume a run; empty when it can or it is unknown."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 from PySide6.QtCore import QObject, Signal
 
@@ -25,7 +26,7 @@ from trainer_core.runs.wandb_run import wandb_target
 from trainer_core.service import LaunchPlan, RunChanged
 from trainer_core.service.preflight import Check, run_checks
 from trainer_core.wire import commands, records
-from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.capabilities import ELSEWHERE, RunnerCapabilities
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_names import run_name
@@ -42,12 +43,14 @@ DEMO = Preset(
     {**PRESETS["laptop"].fields, **DEMO_ENDS},
     {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
-_CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
+_CHECKED_FIELDS = {"", "task", "device", "on", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
 """Setting with the saved form: texts that differ from the defaults, by runner and field."""
 PRESET = "session/preset"
 """Setting with the preset that the user chose; none while the app chooses."""
+CLUSTER = "training/cluster"
+"""Setting with the last cluster that a run was to train on."""
 STALL_S = 30.0
 """Seconds without a heartbeat after which a run counts as stalled; heartbeats come every two seconds."""
 _STOPPABLE = {
@@ -157,6 +160,13 @@ class TrainingController(QObject):
         """Save the form's contents, except while the demo's values are in it."""
         if self._own is None:
             self._settings.set(DRAFT, json.dumps(self.draft.changes()))
+            if self.draft.spec is not None and self.draft.spec.is_remote:
+                self._settings.set(CLUSTER, self.draft.spec.options["on"])
+
+    @property
+    def knows_clusters(self) -> bool:
+        """Return whether a run was to train on a Ray cluster before, or Ray is installed."""
+        return bool(self._settings.text(CLUSTER)) or find_spec("ray") is not None
 
     # -- before the start -------------------------------------------------------------------
 
@@ -425,6 +435,8 @@ class TrainingController(QObject):
     def capabilities(self) -> RunnerCapabilities:
         """Capabilities of the runner of the active run on show; without one, of the form's runner."""
         if self.record is not None and not self.record.state.is_end:
+            if self._bridge.home.run(self.run_id).job.exists():
+                return ELSEWHERE
             for runner in self._bridge.service.runners:
                 if runner.id == self.record.runner:
                     return runner.capabilities

@@ -142,8 +142,11 @@ class TrainingDock(Dock):
 
     def _hides(self, name: str) -> bool:
         """Return whether the field `name` makes no sense yet."""
-        wants = self._session.shows_more or self._training.has_weights(self._checkpoints)
-        return name == "warm_start" and not wants
+        if name not in ("warm_start", "on") or self._session.shows_more:
+            return False
+        return not (
+            self._training.has_weights(self._checkpoints) if name == "warm_start" else self._training.knows_clusters
+        )
 
     def show_what_helps(self, *_: object) -> None:
         """Show the sweep and the warm start once they make sense, or all of them if the user asked for more."""

@@ -167,7 +167,7 @@ class _Row(QObject):
             if spec.kind in (int, float):
                 self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
             if spec.kind is str:
-                self.editor.setPlaceholderText(tr("none"))
+                self.editor.setPlaceholderText(tr("this computer") if spec.name == "on" else tr("none"))
             if spec.name in LIMITS:
                 self.editor.setPlaceholderText(tr("No limit"))
         self.editor.setObjectName(f"field_{spec.name}")

@@ -209,8 +209,10 @@ class EnvWall(QWidget):
         """
         self.card.refresh()
         run_id = self._training.run_id
-        watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
-            run_id
+        watchable = (
+            self._training.state in (RunState.RUNNING, RunState.PAUSED)
+            and self._training.capabilities.watch
+            and self._bridge.service.takes_commands(run_id)
         )
         if run_id != self._pictured:
             self._show_none()
@@ -341,6 +343,8 @@ class EnvWall(QWidget):
             return tr("The run is starting")
         if state is RunState.QUEUED:
             return tr("The run is waiting in the queue")
+        if not state.is_end and self._training.run_id and not self._training.capabilities.watch:
+            return tr("The pictures of this run stay on its host")
         return tr("This run has ended") if state.is_end else ""
 
     def _hint(self) -> str:
