@@ -26,6 +26,8 @@ ratio: one sum over another, 0 where that is 0; last: computed on the last rollo
 steps; run: known to the run, not measured on a device."""
 
 TIME_PREFIX = "time/"
+PHASE = "phase"
+"""Metric of runs that learn from a dataset first: 0 offline, 1 online."""
 TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "episode_length")
 """Metrics that a run of several tasks also reports for each task, as `<metric>/<task>`."""
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.extras import need_extras
 from tests.support.guests import home_with, in_service, newest, run_to_end
+from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.paths import HomePaths, default_home
-from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CORL, CorlConfig
 from trainer_core.service import TrainerService
