@@ -134,7 +134,7 @@ class RllibTrainee(GuestTrainee):
         if finished:
             metrics["episodes_at_goal"] = sum(episode.is_terminated for episode in finished) / len(finished)
         steps = self.config.rollout_length * self.num_envs
-        paid = sum(episode.get_return() for episode in (*finished, *going)) / steps
+        paid = float(sum(episode.get_return() for episode in (*finished, *going))) / steps
         self.host.record(self.env_steps, metrics, CANONICAL, reward_mean=paid)
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
