@@ -11,6 +11,7 @@ import psutil
 
 from trainer_core.lab.datasets import Dataset, DatasetCache, as_object, check_space
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runners.guest.checkout import check_checkout
 from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.capabilities import FULL
@@ -93,9 +94,7 @@ class CorlRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: CorlConfig = self.configure(spec)
-        yield judged(
-            "Checkout", config.check, "Clone CORL's repository (tinkoff-ai/CORL) and give its folder as --checkout"
-        )
+        yield check_checkout(self.title, config.source, config.check)
 
         def judge() -> str:
             dataset = DatasetCache(home).find(config.data, config.data_sha256, quick=True)
