@@ -32,6 +32,7 @@ MENUS: dict[str, Entries] = {
         ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
         ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
         ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions")),
+        ("Datasets", ("downloadDataset", "verifyDataset", "cancelDataset", "", "pruneDatasets")),
     ),
     "&View": (
         *(f"dock.{name}" for name in (

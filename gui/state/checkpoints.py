@@ -47,6 +47,8 @@ class CheckpointCard:
     sampled_rate: float = 0.0
     is_played: bool = False
     """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
+    offline_dataset: str = ""
+    """Name and hash of the dataset that it learned from; empty for one that played."""
 
     @property
     def merit(self) -> tuple[float, ...]:
@@ -127,6 +129,7 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 leaving_rate=meta.leaving_success_rate,
                 sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
+                offline_dataset=meta.offline_dataset,
             )
         )
     return found
@@ -149,7 +152,8 @@ def verify(card: CheckpointCard) -> CheckpointCard:
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
-        files = checkpoint_manifest.policy_files(checkpoint_manifest.read_meta(card.folder))
+        meta = checkpoint_manifest.read_meta(card.folder)
+        files, card = checkpoint_manifest.policy_files(meta), replace(card, offline_dataset=meta.offline_dataset)
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
         checkpoint_manifest.verify(card.folder, files)
@@ -236,6 +240,7 @@ class CheckpointList(QAbstractListModel):
                         "sampled"
                     )
                 )
+            words += [tr("Learned from {dataset}", dataset=card.offline_dataset)] if card.offline_dataset else []
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:

@@ -52,7 +52,7 @@ class CorlConfig(CheckoutFields, GuestConfig):
     """finetune: steps in the environment after those on the dataset, one gradient step each."""
     algo: Algorithm = option("iql", "Script", "basics", choices=ALGORITHMS)
     """Which script of the checkout: algorithms/offline/ALGO.py or, to go on online, algorithms/finetune/ALGO.py."""
-    data: str = option("", "Dataset", "basics", is_folder=True)
+    data: str = option("", "Dataset", "basics", is_folder=True, is_dataset=True)
     """A kept dataset's name or hash, the folder of a Minari dataset, or a file with D4RL's layout."""
     environment: str = option("", "Evaluate in", "env")
     """Gymnasium environment to evaluate and go on in; empty = the dataset's own."""

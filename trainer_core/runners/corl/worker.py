@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from trainer_core.host.run import Host
@@ -125,7 +126,7 @@ class CorlTrainee(GuestTrainee):
 
         After a gradient step the run may be saved, paused or ended.
         """
-        numbers = {name: float(value) for name, value in values.items()}
+        numbers = {name: float(np.mean(value)) for name, value in values.items()}
         is_evaluation = any("score" in name or "eval" in name for name in numbers)
         if self.flags.online_steps and not is_evaluation:
             self._turn_online("online_iter" in numbers)
