@@ -31,8 +31,11 @@ MENUS: dict[str, Entries] = {
         )), "",
         ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
         ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
-        ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions")),
-        ("Datasets", ("downloadDataset", "verifyDataset", "cancelDataset", "", "pruneDatasets")),
+        ("Trainers", (
+            "installRunner", "cancelInstall", "removeRunner", "",
+            ("Datasets", ("downloadDataset", "verifyDataset", "cancelDataset", "", "pruneDatasets")), "",
+            "moreOptions",
+        )),
     ),
     "&View": (
         *(f"dock.{name}" for name in (

@@ -80,7 +80,7 @@ class MetaRecord(Record, frozen=True, tag="meta"):
 
 
 class Mind(msgspec.Struct, frozen=True):
-    """What a BDI agent believed and intended at the end of an update; the lists are shortened to fit into a line."""
+    """Beliefs and intentions of a BDI agent at the end of an update; the lists are shortened to fit into a line."""
 
     episode: Count
     step: Count
