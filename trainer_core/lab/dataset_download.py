@@ -207,11 +207,11 @@ def _fetch_once(url: str, file: BinaryIO, part: Path, tell: Tell) -> bool:
         if free < length + SPARE_BYTES:
             raise ConfigError(f"{part.parent} has {size(free)} free, the rest of {url} takes {size(length)}")
         whole = have + length
-        while chunk := reply.read(CHUNK):
+        while chunk := reply.read1(CHUNK):
             file.write(chunk)
+            file.flush()  # a killed download goes on from here
             have += len(chunk)
             tell(have / whole if whole else 0.0, f"{size(have)} of {size(whole)}" if whole else size(have))
-        file.flush()
     return not length or have >= whole
 
 

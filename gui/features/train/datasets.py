@@ -158,6 +158,8 @@ class DatasetsController(QObject):
     def _tell(self, verb: str, found: dict[str, Any]) -> None:
         names = ", ".join(row["name"] for row in found.get("datasets", [])) or found.get("name", "")
         if verb == "download":
+            if self.is_wanted:
+                self._draft.set_text("data", names)
             self._notices.tell(tr("{name} is downloaded", name=names), found["sha256"], "good")
         elif verb == "verify":
             self._notices.tell(tr("The hashes are right"), names, "good")
@@ -188,7 +190,7 @@ class DatasetBar(QWidget):
         self.setObjectName("datasetBar")
         self._datasets = datasets
         row = QHBoxLayout(self)
-        row.setContentsMargins(8, 0, 8, 4)
+        row.setContentsMargins(12, 0, 12, 0)
         row.setSpacing(8)
         self.badge = ElidedLabel("", "muted")
         self.badge.setObjectName("datasetBadge")

@@ -117,7 +117,6 @@ class TrainingDock(Dock):
         inner.setContentsMargins(0, 0, 0, 4)
         inner.setSpacing(0)
         inner.addWidget(self.form)
-        inner.addWidget(DatasetBar(self._datasets, self._actions))
         self._sweep = QWidget()  # hidden apart from its command's own state
         holder = QHBoxLayout(self._sweep)
         holder.setContentsMargins(0, 0, 0, 0)
@@ -140,6 +139,7 @@ class TrainingDock(Dock):
         scroll.setWidget(body)
         column.addWidget(scroll, 1)
         column.addWidget(rule())
+        column.addWidget(DatasetBar(self._datasets, self._actions))
         self.launch = LaunchPanel(self._training, self._actions)
         column.addWidget(self.launch)
         return page

@@ -48,12 +48,12 @@ class CorlConfig(CheckoutFields, GuestConfig):
     """A name for the run: the environment is the dataset's own."""
     total_env_steps: int = option(1_000, "Gradient steps", "basics", minimum=0)
     """Gradient steps on the dataset; 0 = the script's own default, for finetune none."""
-    online_steps: int = option(1_000, "Online steps (finetune)", "basics", minimum=0)
-    """finetune: steps in the environment after those on the dataset, one gradient step each."""
     algo: Algorithm = option("iql", "Script", "basics", choices=ALGORITHMS)
     """Which script of the checkout: algorithms/offline/ALGO.py or, to go on online, algorithms/finetune/ALGO.py."""
     data: str = option("", "Dataset", "basics", is_folder=True, is_dataset=True)
     """A kept dataset's name or hash, the folder of a Minari dataset, or a file with D4RL's layout."""
+    online_steps: int = option(1_000, "Online steps", "basics", minimum=0)
+    """finetune: steps in the environment after those on the dataset, one gradient step each."""
     environment: str = option("", "Evaluate in", "env")
     """Gymnasium environment to evaluate and go on in; empty = the dataset's own."""
     data_sha256: str = option("", "Hash of the dataset", "env")
