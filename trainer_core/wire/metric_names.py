@@ -249,7 +249,7 @@ _ENVELOPE = frozenset({"v", "run_id", "seq", "time", "trace_id"})
 FLAT_SCALARS: tuple[str, ...] = tuple(
     field.name
     for field in msgspec.structs.fields(UpdateRecord)
-    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics")
+    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics", "mind")
 )
 """Numbers that an update record may hold under a key of its own; all others are in its `metrics`."""
 
