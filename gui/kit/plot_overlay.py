@@ -62,6 +62,7 @@ class Overlay(pg.GraphicsObject):
         painter.setFont(theme.small_font())
         area = self._area()
         self._paint_marks(painter, area)
+        self._paint_turns(painter, area)
         if self.scene_shown.target and area.top() <= (y := self.down(self.scene_shown.target)) <= area.bottom():
             painter.setPen(QPen(QColor(theme.colors(self.scene_shown.theme).disabled), 1, Qt.PenStyle.DotLine))
             painter.drawLine(QPointF(area.left(), round(y) + 0.5), QPointF(area.right(), round(y) + 0.5))
@@ -99,6 +100,17 @@ class Overlay(pg.GraphicsObject):
             for x in map(self._across, marks.x):
                 if area.left() <= x <= area.right():
                     painter.drawLine(QPointF(x, area.bottom() - MARK), QPointF(x, area.bottom()))
+
+    def _paint_turns(self, painter: QPainter, area: QRectF) -> None:
+        words = self.scene_shown.turn_words
+        for turn in self.scene_shown.turns:
+            for at in (round(x) + 0.5 for x in map(self._across, turn.x) if area.left() <= x <= area.right()):
+                painter.setPen(QPen(turn.color, 1, Qt.PenStyle.DashLine))
+                painter.drawLine(QPointF(at, area.top()), QPointF(at, area.bottom()))
+                width = QFontMetricsF(painter.font()).horizontalAdvance(words)
+                left = at + 4 if at + 4 + width <= area.right() else at - 4 - width
+                painter.drawText(QPointF(left, area.top() + 12), words)
+                words = ""
 
     # -- crosshair --------------------------------------------------------------------------
 

@@ -96,6 +96,10 @@ class Scene:
     """True if y is a share, written in percent."""
     target: float = 0.0
     """Value of y at which the run in focus ends, drawn as a dotted line; 0 for none."""
+    turns: tuple[Marks, ...] = ()
+    """Places where runs turned from their dataset to the environment, drawn as dashed lines over the whole height."""
+    turn_words: str = ""
+    """Text beside the first of `turns`."""
 
 
 MOST_ROWS, ROW = 4, 34

@@ -32,7 +32,11 @@ MENUS: dict[str, Entries] = {
         )), "",
         ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
         ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
-        ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions", "sendToWandb")),
+        ("Trainers", (
+            "installRunner", "cancelInstall", "removeRunner", "",
+            ("Datasets", ("downloadDataset", "verifyDataset", "cancelDataset", "", "pruneDatasets")), "",
+            "moreOptions", "sendToWandb",
+        )),
     ),
     "&View": (
         *(f"dock.{name}" for name in (

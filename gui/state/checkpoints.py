@@ -49,6 +49,8 @@ class CheckpointCard:
     """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
     place: str = ""
     """Name and kind of the storage profile that keeps the run; empty in the data folder."""
+    offline_dataset: str = ""
+    """Name and hash of the dataset that it learned from; empty for one that played."""
 
     @property
     def merit(self) -> tuple[float, ...]:
@@ -131,6 +133,7 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
                 place=run.tags.get(STORAGE_TAG, ""),
+                offline_dataset=meta.offline_dataset,
             )
         )
     return found
@@ -153,7 +156,8 @@ def verify(card: CheckpointCard) -> CheckpointCard:
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
-        files = checkpoint_manifest.policy_files(checkpoint_manifest.read_meta(card.folder))
+        meta = checkpoint_manifest.read_meta(card.folder)
+        files, card = checkpoint_manifest.policy_files(meta), replace(card, offline_dataset=meta.offline_dataset)
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
         checkpoint_manifest.verify(card.folder, files)
@@ -242,6 +246,7 @@ class CheckpointList(QAbstractListModel):
                         "sampled"
                     )
                 )
+            words += [tr("Learned from {dataset}", dataset=card.offline_dataset)] if card.offline_dataset else []
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:

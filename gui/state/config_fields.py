@@ -48,6 +48,8 @@ class FieldSpec:
     """True if the text is the path of a folder."""
     is_file: bool = False
     """True if the text is the path of a file."""
+    is_dataset: bool = False
+    """True if the text may be the name of a kept dataset."""
 
     def parse(self, text: str) -> Any:
         """Return the value of a typed text. Raises ConfigError with a message for the user."""
@@ -136,6 +138,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
                 choices=tuple(meta.get("choices") or choices),
                 is_folder=bool(meta.get("is_folder")),
                 is_file=bool(meta.get("is_file")),
+                is_dataset=bool(meta.get("is_dataset")),
             )
         )
     return tuple(found)

@@ -101,7 +101,6 @@ HEAVY = {
         """,  # with all of email
     "tomllib": "dmglab/__init__.py: tomllib",
     # Every window reads the runners' descriptions, and nothing else of them (test_plug_ins.py).
-    "trainer_core.runners.corl.datasets": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.datasets",
     "trainer_core.runners.corl.flags": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.flags",
     "trainer_core.runners.rllm.countdown": "trainer_core/runners/rllm/runner.py: trainer_core.runners.rllm.countdown",
     # Libraries that need not be installed.

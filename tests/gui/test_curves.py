@@ -65,6 +65,19 @@ def view(app: App):
     return app[CurvesView]
 
 
+def test_a_run_that_goes_on_online_has_a_line_there_and_both_scores(qtbot: QtBot, app: App, view) -> None:
+    model = app[TelemetryModel]
+    for seq in range(6):
+        model.take("r", foreign_record(seq, score=seq / 10, loss=1.0, phase=float(seq > 3)))
+    model.set_focus("r")
+    qtbot.waitUntil(lambda: {"score", "loss"} <= {card.spec.metric for card in view.cards_in_front()})
+    for metric, words in (("score", "offline 0.300, online 0.500"), ("loss", "online")):
+        card = view.board.cards[metric]
+        card.redraw()
+        shown = card.canvas.shown
+        assert ([turn.x.tolist() for turn in shown.turns], shown.turn_words) == ([[40.0]], words)
+
+
 def test_outliers_may_lie_outside_and_plots_are_found_by_name(qtbot: QtBot, app: App, view) -> None:
     model = app[TelemetryModel]
     model.set_smoothing(0.0)

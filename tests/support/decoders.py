@@ -60,6 +60,7 @@ from trainer_core.formats.plot import read_series
 from trainer_core.host.checkpoint import load_policy, load_trainer_state, pack_state
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.arc_games import read_game
+from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import MANIFEST
@@ -70,7 +71,6 @@ from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.d3rlpy.runner import is_demonstration
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runs.archive import archive, restore

@@ -118,6 +118,21 @@ storage apply | storage.apply | - | do what the policy in storage_profiles.toml 
 storage undo | storage.undo | run | take runs out of the trash
     storage undo
     storage undo RUN
+datasets | - | - | download and manage datasets of offline learning
+    datasets download D4RL/pen/human-v2
+    datasets list
+datasets list | datasets.list_all | - | list the kept datasets and whether their files are intact
+    datasets list
+    datasets list --json
+datasets download | datasets.fetch | - | download a dataset of Minari or D4RL by name; its hash is pinned
+    datasets download D4RL/pen/human-v2
+    datasets download halfcheetah-medium-v2
+datasets verify | datasets.verify | - | compute the hashes of kept datasets again
+    datasets verify
+    datasets verify halfcheetah-medium-v2
+datasets prune | datasets.prune | - | delete named datasets, or those that no run has learned from
+    datasets prune
+    datasets prune halfcheetah-medium-v2 --yes
 
 # Games and tasks
 task | - | - | make, check, share and list tasks

@@ -66,6 +66,7 @@ def describe(
         leaving_success_rate=progress.leaving,
         sampled_success_rate=progress.sampled,
         validated_env_steps=progress.validated_env_steps,
+        offline_dataset=trainee.offline_dataset,
         reason=reason,
     )
 

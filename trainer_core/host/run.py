@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import psutil
+from msgspec import UNSET, UnsetType
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from trainer_core.envs.build import TaskFacts, task_facts
@@ -305,7 +306,12 @@ class Host:
         self.closing.callback(hook.remove)
 
     def record(
-        self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES, **flat: float
+        self,
+        env_steps: int,
+        metrics: Mapping[str, float],
+        names: Mapping[str, str] = NO_NAMES,
+        mind: records.Mind | UnsetType = UNSET,
+        **flat: float,
     ) -> None:
         """Write an update record of a library's metrics, without non-finite numbers.
 
@@ -316,6 +322,7 @@ class Host:
         self.counters.update += 1
         self.write_update(
             metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+            mind=mind,
             **{name: flat[name] for name in FLAT & set(flat) if math.isfinite(flat[name])},
         )
 

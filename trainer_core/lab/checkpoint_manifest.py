@@ -70,6 +70,8 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Success rate with mode sample in the same validation."""
     validated_env_steps: int = -1
     """Environment steps of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
+    offline_dataset: str = ""
+    """Dataset that it learned from, `NAME@HASH` with 16 digits of the SHA-256; empty for one that played."""
     reason: str = ""
     created_at: float = 0.0
     files: dict[FileName, Sha256] = {}

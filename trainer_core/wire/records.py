@@ -93,6 +93,16 @@ class MetaRecord(LogLine, frozen=True, tag="meta"):
     """Versions of python, torch, warp, cuda, driver, numpy, dmglab; an absent one is an empty string."""
 
 
+class Mind(msgspec.Struct, frozen=True):
+    """Beliefs and intentions of a BDI agent at the end of an update; the lists are shortened to fit into a line."""
+
+    episode: Count
+    step: Count
+    beliefs: list[str]
+    intentions: list[str]
+    messages: list[str] = []
+
+
 class UpdateRecord(LogLine, frozen=True, tag="update"):
     """Measurements of the updates since the previous record: one point of every training curve.
 
@@ -137,6 +147,8 @@ class UpdateRecord(LogLine, frozen=True, tag="update"):
     """Seconds spent since the previous record, by section of the loop."""
     metrics: dict[str, float] = {}
     """Further scalars by name."""
+    mind: Mind | UnsetType = UNSET
+    """Of a trainer whose agent has beliefs."""
 
 
 class EpisodeRecord(LogLine, frozen=True, tag="episode"):

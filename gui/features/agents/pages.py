@@ -15,7 +15,7 @@ from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.text_episodes import EpisodeBatch, TextEpisode, batches, read_batch
-from trainer_core.wire.records import BeliefsEvent
+from trainer_core.wire.records import BeliefsEvent, Mind
 
 NO_BELIEFS = "No beliefs yet: an agent reports them several times a second while its run is shown here"
 MIND_SECTIONS = ("Beliefs", "Intentions", "Messages")
@@ -29,7 +29,7 @@ class BeliefsTab(OwnPage):
         self._model, self._playing = model, playing
         self._with_mind = {r.id for r in session.runners if r.capabilities.beliefs}
         self._played: BeliefsEvent | None = None
-        self._shown: BeliefsEvent | None = None
+        self._shown: BeliefsEvent | Mind | None = None
         column = vbox(self, margins=(12, 8, 12, 8), spacing=8)
         self.heading = label(tr(NO_BELIEFS), "muted", wrap=True)
         column.addWidget(self.heading)
@@ -65,7 +65,7 @@ class BeliefsTab(OwnPage):
         if event is None:
             self.heading.setText(tr(NO_BELIEFS))
             return
-        who = tr("The agent at the buttons") if self._played else self._model.label(event.run_id)
+        who = tr("The agent at the buttons") if self._played else self._model.label(self._model.focus)
         self.heading.setText(
             tr("{who}: episode {episode}, step {step}", who=who, episode=event.episode, step=event.step)
         )

@@ -29,7 +29,7 @@ _MODES = {
     "greedy": ("Greedy", "Always the most likely action"),
     "sample": ("Sampled", "Drawn from the policy's probabilities, as in training"),
 }
-_ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
+_ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Dataset", "Run")
 HEADING, LINE, BAR_WIDTH, SIGN = 32, 20, 3, 12
 """Pixels: heading above the first row of a task and algorithm, line of text, bar of a chosen row, small icon."""
 THUMB = QRect(16, 8, 80, 72)
@@ -208,6 +208,7 @@ class TrainedPage(QWidget):
                 *rates,
                 ago(card.created_at),
                 tr(card.integrity),
+                card.offline_dataset,
                 card.run_id,
             ]
         for value, text in zip(self._values, texts, strict=True):

@@ -8,9 +8,21 @@ import numpy as np
 from PySide6.QtGui import QColor
 
 from gui.features.curves.plots import PlotSpec
-from gui.features.curves.scene import RAW, REST, SMOOTH, Entry, Line, PlotLines, greedy_results, settled
+from gui.features.curves.scene import (
+    RAW,
+    REST,
+    SMOOTH,
+    Entry,
+    Line,
+    PlotLines,
+    greedy_results,
+    phases,
+    settled,
+    turned_online,
+)
 from gui.kit import theme
-from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, value_text
+from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, short_number, value_text
+from gui.kit.words import tr
 from gui.state.metric_series import CLOCK, Array
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import flat
@@ -70,6 +82,8 @@ class CardScenes:
             by_clock=model.x_axis == CLOCK,
             is_percent=self.spec.is_fixed,
             target=self._target(runs[0]),
+            turns=self._turns(runs),
+            turn_words=self._turn_words(runs[0]),
         )
 
     def _target(self, run: Entry) -> float:
@@ -78,6 +92,23 @@ class CardScenes:
         found = flat(meta.config).items() if self.spec.evals and meta is not None else ()
         told = next((value for name, value in found if name.rpartition(".")[2] == "target_success"), "")
         return float(told) if told.replace(".", "", 1).isdecimal() else 0.0
+
+    def _turns(self, runs: list[Entry]) -> tuple[Marks, ...]:
+        """Return, in the colour of each run, where it turned from its dataset to the environment."""
+        found = ((run, turned_online(run, self.model.x_axis)) for run in runs)
+        return tuple(
+            Marks(np.array([x]), self.color_of(run.run_id, index, 0))
+            for index, (run, x) in enumerate(found)
+            if x is not None
+        )
+
+    def _turn_words(self, run: Entry) -> str:
+        """Return what the run in focus reached offline and online, in a plot of scores; in others the second phase."""
+        metric = self.lines.shown_lines()[0][1]
+        before, after = phases(run, metric)
+        if not ("score" in metric or "eval" in metric) or not (len(before) and len(after)):
+            return tr("online")
+        return tr("offline {before}, online {after}", before=short_number(before[-1]), after=short_number(after[-1]))
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """Return the x range chosen by the user, else the range of all records plus room for new ones."""

@@ -18,6 +18,7 @@ from gui.state.metric_series import CLOCK, Array, decimate, decimate_band, neare
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import SeedGroup
 from gui.state.telemetry import TelemetryModel
+from trainer_core.wire.metric_names import PHASE
 from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
@@ -301,6 +302,19 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
     return old if fits and new[1] - new[0] >= 0.6 * (old[1] - old[0]) else new
+
+
+def turned_online(run: Entry, x_axis: str) -> float | None:
+    """Return the place on `x_axis` of the last record of a run's offline phase; None before the online one."""
+    online = np.flatnonzero(run.table.raw(PHASE) == 1)
+    return float(run.table.raw(x_axis)[online[0] - 1]) if len(online) and online[0] else None
+
+
+def phases(run: Entry, metric: str) -> tuple[Array, Array]:
+    """Return a metric's measurements f64[points] of a run's offline and of its online phase."""
+    values, phase = run.table.raw(metric), run.table.raw(PHASE)
+    known = ~np.isnan(values)
+    return values[known & (phase == 0)], values[known & (phase == 1)]
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
+from gui.features.train.datasets import DatasetsController, define_datasets
 from gui.features.train.dock import TrainingDock
 from gui.features.train.hardware import Hardware
 from gui.features.train.status import RunStatus
@@ -30,9 +31,11 @@ def feature(context: Context) -> Feature:
     context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
     define_training(context.actions, training, context.session)
     define_welcome(context.actions, context.navigation)
+    datasets = context.add(DatasetsController(context.bridge, training.draft, context.notices))
+    define_datasets(context.actions, datasets)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, context.checkpoints, context.actions)
+        return TrainingDock(context.session, training, context.checkpoints, datasets, context.actions)
 
     def make_wall() -> EnvWall:
         navigation, telemetry, settings = context.navigation, context.telemetry, context.settings

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from gui.features.train.controller import TrainingController
+from gui.features.train.datasets import DatasetBar, DatasetsController
 from gui.features.train.form import ConfigForm
 from gui.features.train.launch import LaunchPanel
 from gui.kit import object_names as names
@@ -44,11 +45,17 @@ def operation_switch(session: Session, actions: ActionRegistry, prefix: str = ""
 
 class TrainingDock(Dock):
     def __init__(
-        self, session: Session, training: TrainingController, checkpoints: CheckpointList, actions: ActionRegistry
+        self,
+        session: Session,
+        training: TrainingController,
+        checkpoints: CheckpointList,
+        datasets: DatasetsController,
+        actions: ActionRegistry,
     ) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
         self._session, self._training, self._actions = session, training, actions
-        self._checkpoints, self._has_ended = checkpoints, False
+        self._checkpoints, self._datasets, self._has_ended = checkpoints, datasets, False
+        self._offered: dict[str, str] = {}
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
         body = QWidget()
@@ -62,6 +69,7 @@ class TrainingDock(Dock):
         training.draft.runner_changed.connect(self._on_runner)
         training.draft.changed.connect(self._on_draft)
         training.hardware.changed.connect(self._on_hardware)
+        datasets.changed.connect(self._on_datasets)
         for signal in (session.more_changed, session.task_changed, checkpoints.rowsInserted):
             signal.connect(self.show_what_helps)
         self._on_hardware()
@@ -103,7 +111,7 @@ class TrainingDock(Dock):
         row.addStretch(1)
         put(inner, row, 1)
         self.launch = LaunchPanel(self._training, self._actions)
-        put(column, (scrolling(body), 1), rule(), self.launch)
+        put(column, (scrolling(body), 1), rule(), DatasetBar(self._datasets, self._actions), self.launch)
         return page
 
     def _preset_grid(self) -> QWidget:
@@ -155,6 +163,12 @@ class TrainingDock(Dock):
 
     def _on_tasks(self) -> None:
         self.form.set_options("task", self._session.task_titles())
+
+    def _on_datasets(self) -> None:
+        offers = self._datasets.offers()
+        if offers != self._offered:
+            self._offered = offers
+            self.form.set_options("dataset", offers)
 
     def _on_hardware(self) -> None:
         hardware = self._training.hardware

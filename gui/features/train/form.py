@@ -69,7 +69,7 @@ class ConfigForm(QWidget):
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
             grid.setColumnStretch(1, 1)
             for spec in specs:
-                row = _Row(spec, self._offered.get(spec.name) or _words(spec))
+                row = _Row(spec, self._offered.get("dataset" if spec.is_dataset else spec.name) or _words(spec))
                 row.edited.connect(self._draft.set_text)
                 row.reset.connect(self._draft.reset)
                 row.add_to(grid)
@@ -103,11 +103,12 @@ class ConfigForm(QWidget):
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Mapping[str, str]) -> None:
-        """Offer values for the field `name`, with the text of each."""
+        """Offer values for the field `name`, or for fields that take a `dataset`, with the text of each."""
         self._offered[name] = options
-        if name in self._rows:
-            self._rows[name].set_options(options)
-            self.refresh()
+        for spec in self._specs:
+            if name == ("dataset" if spec.is_dataset else spec.name):
+                self._rows[spec.name].set_options(options)
+                self.refresh()
 
     def refresh(self) -> None:
         if self._drawn() != self._specs:  # of another runner, or several tasks now
@@ -154,7 +155,7 @@ class _Row(QObject):
         if spec.kind is bool:
             self.editor = QCheckBox()
             self.editor.toggled.connect(lambda on: self._send("true" if on else "false"))
-        elif options:
+        elif options or spec.is_dataset:
             self.editor = ChoiceBox()
             self.editor.setEditable(not spec.choices)
             self.editor.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
