@@ -53,8 +53,8 @@ class PlotCanvas(pg.GraphicsView):
         self._bold: list[Line] = []
         """Items of the curves of the run under the pointer."""
         self._growing: set[tuple[str, ...]] = set()
-        self._behind: Picture | None = None
-        """Picture of a new scene that is not finished and not shown yet."""
+        self._coming: tuple[Scene, Picture, list[Curve]] | None = None
+        """Scene shown last, its picture, which may be unfinished, and the curves beside that."""
         self._dressed: object = None
         self._pointer: QPointF | None = None
         self._search = QTimer(self, singleShot=True, interval=POINTER_MS)
@@ -74,16 +74,17 @@ class PlotCanvas(pg.GraphicsView):
         scene is shown meanwhile, and the next call continues.
         """
         self._dress(scene)
-        parts, lines = self._split(scene)
         look = (axis_ranges(scene), scene.log_x, scene.log_y, scene.theme, self._view_size(), self.devicePixelRatioF())
-        picture = self.layer.picture
-        if picture is None or picture.look != look or picture.parts != parts:
-            if self._behind is None or self._behind.look != look or self._behind.parts != parts:
-                self.pictures += 1
-                self._behind = Picture(look, scene, parts, self._view_size(), self.devicePixelRatioF())
-            if not self._behind.paint_on(deadline):
-                return False
-            picture, self._behind = self._behind, None
+        if self._coming is None or self._coming[0] is not scene or self._coming[1].look != look:
+            parts, lines = self._split(scene)
+            known = [self.layer.picture, self._coming and self._coming[1]]
+            same = next((one for one in known if one and one.look == look and one.parts == parts), None)
+            self.pictures += same is None
+            picture = same or Picture(look, scene, parts, self._view_size(), self.devicePixelRatioF())
+            self._coming = scene, picture, lines
+        _, picture, lines = self._coming
+        if not picture.paint_on(deadline):
+            return False
         self._show(scene, picture, lines)
         return True
 

@@ -186,6 +186,7 @@ class Plot(pg.PlotItem):
     def set_ranges(self, scene: Scene, x: Range, y: Range) -> None:
         """Show these ranges, in axis units, with round ticks."""
         self.view.setRange(xRange=x, yRange=y, padding=0)
+        self.view.prepareForPaint()  # else it moves its items at the next paint, which causes another one
         rows = tick_rows(self.view.height())
         columns = max(2, int(self.view.width() // COLUMN))
         left, bottom = _data(x, log=scene.log_x), _data(y, log=scene.log_y)

@@ -15,7 +15,7 @@ from gui.kit import theme
 from gui.kit.painting import guarded_item, saved
 from gui.kit.plot_look import FADED_NAME, THIN, Plot
 from gui.kit.plot_picture import paint_dots, stroke
-from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis
+from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis, value_text
 from gui.kit.words import tr
 
 GAP = 16
@@ -181,7 +181,8 @@ class Overlay(pg.GraphicsObject):
         self.rows.append((box, name.owner))
         font = theme.small_font(QFont.Weight.DemiBold if is_bold else QFont.Weight.Normal)
         metrics = QFontMetricsF(font)
-        value = self.values[name.owner][1] if name.owner in self.values else "" if self.values else name.value
+        last = "" if self.values else value_text(name.y, is_percent=self.scene_shown.is_percent)
+        value = self.values[name.owner][1] if name.owner in self.values else last
         room = box.width() - TEXT_AT - metrics.horizontalAdvance(value) - 6
         with saved(painter):
             painter.setOpacity(1.0 if is_bold or not self.highlighted else FADED_NAME)

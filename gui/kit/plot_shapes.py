@@ -70,7 +70,6 @@ class Name:
     text: str
     color: QColor
     y: float
-    value: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +95,8 @@ class Scene:
     """Value of y at which the run in focus ends, drawn as a dotted line; 0 for none."""
 
 
+CROWD = 40
+"""Most curves of a plot that are painted one after the other, in full detail."""
 MOST_ROWS, ROW = 4, 34
 """Most steps between ticks of a y axis, and least pixels of one."""
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))

@@ -24,8 +24,8 @@ from gui.features.curves.view import CurvesView
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.plot_look import with_names
-from gui.kit.plot_picture import stroke
-from gui.kit.plot_shapes import short_number, spread, ticks
+from gui.kit.plot_picture import Picture, stroke
+from gui.kit.plot_shapes import CROWD, Curve, Scene, short_number, spread, ticks
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
 from gui.state.run_history import RunTelemetry
@@ -255,7 +255,7 @@ def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0])
-def test_a_line_is_one_and_a_half_pixels_at_any_scale(qapp, ratio: float) -> None:
+def test_a_line_is_one_and_a_half_pixels_at_any_scale_alone_and_in_a_crowd(qapp, ratio: float) -> None:
     image = QImage(QSize(200, 60) * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor("black"))
@@ -265,6 +265,14 @@ def test_a_line_is_one_and_a_half_pixels_at_any_scale(qapp, ratio: float) -> Non
     column = [image.pixelColor(image.width() // 2, y).red() / 255 for y in range(image.height())]
     slope = np.hypot(200, 40) / 200
     assert sum(column) == pytest.approx(1.5 * ratio * slope, rel=0.2)
+    ends = np.array([0.0, 200.0]), np.array([50.0, 10.0])
+    crowd = [Curve((), *ends, QColor("red" if place < CROWD else "white")) for place in range(CROWD + 1)]
+    scene = Scene(tuple(crowd), (0.0, 200.0), (0.0, 60.0))
+    picture = Picture(None, scene, [*crowd], QSize(200, 60), ratio)
+    assert picture.paint_on()
+    middle = [picture.image.pixelColor(picture.image.width() // 2, y) for y in range(picture.image.height())]
+    assert sum(color.alphaF() for color in middle) == pytest.approx(1.5 * ratio * slope, rel=0.2)
+    assert {color.name() for color in middle if color.alpha()} == {"#ffffff"}, "the last one is on top"
 
 
 def test_a_theme_changes_plots_that_are_on_show(qtbot: QtBot, app: App, view) -> None:

@@ -129,9 +129,9 @@ class PlotLines:
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         if self.is_every_line:
             return every
-        chosen = [line for line in every if line[1] == self.picked]
-        measured = [line for line in every if any(run.table.has(line[1]) for run in self.runs)]
-        return (chosen or measured or every)[:1]
+        chosen = (line for line in every if line[1] == self.picked)
+        measured = (line for line in every if any(run.table.has(line[1]) for run in self.runs))
+        return [next(itertools.chain(chosen, measured, every))]
 
     def edges(self) -> tuple[str, str, str] | None:
         """Return (lower metric, upper metric, text) of the band around the plot's first line; None without one."""
