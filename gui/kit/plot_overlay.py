@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from gui.kit import theme
 from gui.kit.painting import guarded_item, saved
 from gui.kit.plot_look import FADED_NAME, THIN, Plot
 from gui.kit.plot_picture import paint_dots, stroke
-from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis, value_text
+from gui.kit.plot_shapes import EMPTY, Name, Scene, place_text, spread, to_axis, value_text
 from gui.kit.words import tr
 
 GAP = 16
@@ -118,7 +117,7 @@ class Overlay(pg.GraphicsObject):
                 radius = NAME_DOT if is_bold else HOVER_DOT
                 paint_dots(painter, np.array([[at, y]]), name.color, QColor(colors.base), radius)
         if self.has_axis:
-            self._paint_chip(painter, area, at, self._place(x))
+            self._paint_chip(painter, area, at, place_text(x, by_clock=self.scene_shown.by_clock))
 
     def _paint_chip(self, painter: QPainter, area: QRectF, at: float, text: str) -> None:
         """Write the place of the crosshair on the axis, in place of the tick labels that it meets."""
@@ -138,11 +137,6 @@ class Overlay(pg.GraphicsObject):
         painter.setFont(font)
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
         painter.setFont(theme.small_font())
-
-    def _place(self, x: float) -> str:
-        if self.scene_shown.by_clock:
-            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
-        return f"{x:,.0f}"
 
     # -- names ------------------------------------------------------------------------------
 

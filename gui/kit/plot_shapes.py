@@ -162,6 +162,11 @@ def rounded(low: float, high: float, most: int) -> tuple[float, float]:
     return (floor if low - floor <= 0.6 * step else low - room), (top if top - high <= 0.6 * step else high + room)
 
 
+def place_text(x: float, *, by_clock: bool) -> str:
+    """Return a place on an x axis as text: a count, or seconds since 1970 as date and time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x)) if by_clock else f"{x:,.0f}"
+
+
 def value_text(value: float, *, is_percent: bool) -> str:
     """Return a value as text of about five characters; a share in percent."""
     if not is_percent or not math.isfinite(value):

@@ -25,7 +25,7 @@ from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.plot_look import with_names
 from gui.kit.plot_picture import Picture, stroke
-from gui.kit.plot_shapes import CROWD, Curve, Scene, short_number, spread, ticks
+from gui.kit.plot_shapes import CROWD, Curve, Scene, place_text, short_number, spread, ticks
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
 from gui.state.run_history import RunTelemetry
@@ -157,7 +157,7 @@ def test_curves_go_by_the_clock_and_are_smoothed_another_way(app: App) -> None:
     assert low == 1.7e9
     assert 1.7e9 + 39 * 60 < high < 1.7e9 + 50 * 60
     model.set_crosshair(1.7e9 + 600)
-    assert card.canvas.overlay._place(1.7e9 + 600).startswith("2023-11-1")
+    assert place_text(1.7e9 + 600, by_clock=True).startswith("2023-11-1")
     model.set_smoothing(0.8)
     lagging = float(card._lines.model.runs["r"].curve("loss", "time", 0.8)[1][20])
     app.actions["smoothRunning"].trigger()
@@ -226,7 +226,7 @@ def test_a_plot_of_many_runs_gives_the_loop_back_in_time(qapp) -> None:
         turns += 1
         assert turns < 1000
     assert turns > 3
-    assert sum(map(len, card._lines.by_run)) == 250
+    assert sum(len(lines) for _, lines in card._lines.by_run) == 250
 
 
 def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app: App, view) -> None:
@@ -303,7 +303,7 @@ def test_the_crosshair_has_the_value_of_every_run_that_was_there(qapp) -> None:
     card.show_crosshair()
     overlay = card.canvas.overlay
     assert {owner: text for owner, (_, text) in overlay.values.items()} == {"run-long": "60 %", "run-short": "60 %"}
-    assert overlay._place(80 * 2048.0 - 50 * 2048.0) == "61,440"
+    assert place_text(30 * 2048.0, by_clock=False) == "61,440"
     model.set_crosshair(80 * 2048.0)
     card.show_crosshair()
     assert set(overlay.values) == {"run-long"}, "the other was not there"

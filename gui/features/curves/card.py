@@ -298,7 +298,10 @@ class PlotCard(QWidget):
     # -- values, crosshair, highlight -------------------------------------------------------
 
     def _on_hovered(self, x: float | None) -> None:
-        self.model.set_crosshair(None if x is None else self._lines.nearest_record(x))
+        if x is None:
+            self.model.set_crosshair(None)
+        else:
+            self.model.set_crosshair(self._lines.nearest_record(x), self._lines.pointed())
 
     def show_crosshair(self) -> None:
         """Put the crosshair where that of all plots is, with the value of each line there."""
@@ -318,7 +321,7 @@ class PlotCard(QWidget):
         """Return the first run's values by line name, at the crosshair or else at the ends of its lines."""
         runs = self._lines.runs
         found = {
-            name: self._lines.value_at(runs[0], metric, self.model.crosshair)
+            name: self.model.value_at(runs[0], metric, self.model.crosshair)
             for _, metric, name in (self._lines.shown_lines() if runs else ())
         }
         return {name: value for name, value in found.items() if value is not None}

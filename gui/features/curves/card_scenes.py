@@ -106,7 +106,7 @@ class CardScenes:
         curves: list[Curve] = []
         bands: list[Band] = []
         names: list[Name] = []
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             known, told = self._made.get(run.run_id), (self.model.slots.get(run.run_id), self.model.label(run.run_id))
             if known is None or known[0] is not lines or known[1] != told:
                 drawn = [self._curve(run, line) for line in lines if len(line.x) or line.layer != REST]
@@ -155,14 +155,14 @@ class CardScenes:
     def values_at(self, x: float, owners: Container[str]) -> dict[str, tuple[float, str]]:
         """Return (y, value as text) of the line of each of these owners at x."""
         found: dict[str, tuple[float, str]] = {}
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             for line in lines:
                 if line.layer == RAW or self._owner(line) not in owners:
                     continue
                 entry: Entry | None = run
                 if line.run_id != run.run_id:  # the longest run of a group, beyond the group's mean
                     entry = self.model.runs.get(line.run_id) if len(line.x) and x >= line.x[0] else None
-                value = None if entry is None else self.lines.value_at(entry, line.metric, x)
+                value = None if entry is None else self.model.value_at(entry, line.metric, x)
                 if value is not None:
                     found[self._owner(line)] = value, value_text(value, is_percent=self.spec.is_fixed)
         return found

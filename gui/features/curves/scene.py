@@ -17,7 +17,7 @@ from gui.kit.plot_shapes import rounded
 from gui.state.metric_series import CLOCK, Array, decimate, decimate_band, nearest
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import SeedGroup
-from gui.state.telemetry import TelemetryModel
+from gui.state.telemetry import PlotLine, TelemetryModel
 from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
@@ -62,8 +62,8 @@ class PlotLines:
         """Cached lines by run id, with the state of the run's records that they were computed from."""
         self._measured: set[str] = set()
         """Ids of runs that have had a measurement of one of the plot's metrics."""
-        self.by_run: list[list[Line]] = []
-        """Lines of each run, in the order of `runs`; a run's list object is replaced only when the run changed."""
+        self.by_run: list[tuple[Entry, list[Line]]] = []
+        """Runs and their lines as computed last; a run's list object is replaced only when the run changed."""
         self.runs: list[Entry] = []
         """Runs found by the last call of `find_runs`."""
         self.is_alone = True
@@ -112,7 +112,7 @@ class PlotLines:
         if len(self._known) > len(runs):
             shown = {run.run_id for run in runs}
             self._known = {name: known for name, known in self._known.items() if name in shown}
-        self.by_run = [self._known[run.run_id][1] for run in runs]
+        self.by_run = [(run, self._known[run.run_id][1]) for run in runs]
         return True
 
     @property
@@ -211,7 +211,7 @@ class PlotLines:
 
         `log` for a logarithmic axis.
         """
-        lines = [line for lines in self.by_run for line in lines]
+        lines = [line for _, lines in self.by_run for line in lines]
         if log:
             return _log_range(lines, further)
         measured = [line for line in lines if line.low <= line.high]
@@ -234,18 +234,9 @@ class PlotLines:
 
     # -- values -----------------------------------------------------------------------------
 
-    def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """Return the value of the run's smoothed line at x, or at its end if x is None.
-
-        Return None beyond the run's last and before its first measurement.
-        """
-        model = self.model
-        places, values = run.curve(metric, model.x_axis, model.smoothing, model.smoothing_kind)
-        if not len(values):
-            return None
-        if x is None:
-            return float(values[-1])
-        return float(np.interp(x, places, values)) if places[0] <= x <= places[-1] else None
+    def pointed(self) -> PlotLine:
+        """Return the plot's first line, for the crosshair."""
+        return PlotLine(self.spec.title, self.shown_lines()[0][1], self.spec.is_fixed)
 
     def nearest_record(self, x: float) -> float:
         """Return the place of the record of the first run that is nearest to x; x itself beyond the run's end."""
