@@ -250,8 +250,10 @@ def test_runs_on_show_have_their_differences_and_their_values_at_the_crosshair(q
     qtbot.waitUntil(lambda: not dock.table.isColumnHidden(place))
     told = dict(zip(dock.proxy.run_ids(), column(app, DIFFERS), strict=True))
     assert told == {"r-1": "seed 0 \u00b7 lr 1e-3", "r-2": "seed 1 \u00b7 lr 5e-4", "r-3": ""}
-    model.set_pinned(["r-2", "r-3"])
+    with qtbot.waitSignal(shown.changed):
+        model.set_pinned(["r-2", "r-3"])
     assert set(column(app, CROSSHAIR)) == {""}
+    assert shown.differences()["r-3"] == "lr 3.33e-4", "most have its seed"
     dock.table.sortByColumn(place, Qt.SortOrder.DescendingOrder)
     with qtbot.waitSignal(shown.changed):
         model.set_crosshair(20 * 2048.0, PlotLine("Success", "success_rate", True))

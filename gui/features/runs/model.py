@@ -172,6 +172,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
+            if column == DIFFERS and (text := self._text(run, column)):
+                return text
             words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.runs.columns import differing
@@ -72,15 +74,20 @@ class ShownRuns(QObject):
         return self._values.get(run_id)
 
     def differences(self) -> dict[str, str]:
-        """Return the settings in which the runs on show differ, as text by run id: `lr 1e-3 · seed 3`."""
+        """Return the settings in which the runs on show differ, as text by run id: `seed 3 · lr 1e-3`.
+
+        A value that more than half of them have is left out.
+        """
         if self._differences is None:
+            self._differences = {}
             runs = [self._telemetry.runs.get(run_id) for run_id in self._telemetry.shown()]
             told = {run.run_id: flat(run.meta.config) for run in runs if run is not None and run.meta is not None}
             names = [name for name in differing(told.values()) if name.rpartition(".")[2] not in OWN_COLUMN]
-            self._differences = {
-                run_id: " \u00b7 ".join(f"{_short(name)} {_number(one[name])}" for name in names if name in one)
-                for run_id, one in told.items()
-            }
+            common = {name: Counter(one.get(name) for one in told.values()).most_common(1)[0] for name in names}
+            usual = {name: value for name, (value, count) in common.items() if 2 * count > len(told)}
+            for run_id, one in told.items():
+                own = [name for name in names if name in one and one[name] != usual.get(name)]
+                self._differences[run_id] = " \u00b7 ".join(f"{_short(name)} {_number(one[name])}" for name in own)
         return self._differences
 
 
