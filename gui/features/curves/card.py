@@ -264,8 +264,9 @@ class PlotCard(QWidget):
         return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y)
 
     def _columns(self, width: int) -> int:
-        """Return the columns to which curves are reduced: pixels, or pairs of them where more lines cannot be told."""
-        return max(64, width - 60 - self.names_width()) // (1 + (len(self._lines.runs) > CROWD))
+        """Return the columns to which curves are reduced: pixels, or pairs of them in a crowd on the screen."""
+        is_crowd = self.canvas is not None and len(self._lines.runs) > CROWD
+        return max(64, width - 60 - self.names_width()) // (1 + is_crowd)
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:
         """Return the plot of a new card, which is in no window, for a file in this theme; None without data."""

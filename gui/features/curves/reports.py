@@ -314,7 +314,10 @@ def to_svg(card: PlotCard) -> bytes:
     generator.setTitle(card.spec.title)
     with QPainter(generator) as painter:
         paint_plot(card, painter, area)
-    return bytes(buffer.data().data())
+    family = theme.ui_font().family().encode()
+    return bytes(buffer.data().data()).replace(
+        b'"%b"' % family, b'"%b, sans-serif"' % family
+    )  # it may be missing there
 
 
 @dataclass
@@ -381,4 +384,5 @@ def _side_by_side(runs: Sequence[str], table: Table) -> str:
 
 
 def _cells(values: Sequence[str]) -> str:
-    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
+    # Qt gives the heading after a table that ends with an empty cell no margin.
+    return "".join(f"<td>{html.escape(value) or '&nbsp;'}</td>" for value in values)
