@@ -516,12 +516,6 @@ class PlotCard(QWidget):
         self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
         event.acceptProposedAction()
 
-    # -- files ------------------------------------------------------------------------------
-
-    def to_csv(self) -> str:
-        """Return every point of the plot's curves as CSV, including points that are not drawn."""
-        return self._lines.to_csv()
-
 
 def _colored(words: str, color: str) -> str:
     """Return rich text (HTML) that shows `words` in `color`, without line breaks."""

@@ -243,19 +243,6 @@ class PlotLines:
         places = self.runs[0].table.column(self.model.x_axis) if self.runs else np.empty(0)
         return float(places[nearest(places, x)]) if len(places) and places[0] <= x <= places[-1] else x
 
-    def to_csv(self) -> str:
-        """Return every point of the plot's lines as CSV, including points that are not drawn."""
-        names = [metric for metric, _ in self.spec.lines]
-        rows = ["run," + self.model.x_axis + "," + ",".join(names)]
-        entries = self.model.entries()
-        members = [run.members if isinstance(run, SeedGroup) else [run] for run in entries]
-        for run in itertools.chain.from_iterable(members):
-            columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
-            rows += [
-                ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
-            ]
-        return "\n".join(rows) + "\n"
-
 
 def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
     """Return (low, high) of a logarithmic y axis for all positive values of lines, bands and `further`."""
@@ -279,11 +266,6 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
         max(float(low - room), min(line.low for line in lines)),
         min(float(high + room), max(line.high for line in lines)),
     )
-
-
-def _cell(value: float) -> str:
-    """Return a number as the text of a CSV cell; empty for NaN."""
-    return "" if np.isnan(value) else f"{value:.10g}"
 
 
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
