@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
@@ -15,7 +14,7 @@ from gui.kit import theme
 from gui.kit.plot_look import BOLD, FADED, SLIM, Plot, Range, with_names
 from gui.kit.plot_overlay import Overlay
 from gui.kit.plot_picture import Layer, Line, Part, Picture, axis_ranges
-from gui.kit.plot_shapes import EMPTY, Array, Curve, Scene, to_axis
+from gui.kit.plot_shapes import EMPTY, Array, Curve, Scene
 
 NEAR = 12.0
 """Pixels from a line within which the pointer is at it."""
@@ -220,7 +219,7 @@ class PlotCanvas(pg.GraphicsView):
     def _nearest(self, place: QPointF) -> str:
         """Return the run of the nearest curve within NEAR pixels; empty if there is none."""
         found, best = "", NEAR
-        at, to_pixels = np.array([place.x(), place.y()]), self._to_pixels()
+        at = np.array([place.x(), place.y()])
         low, floor = self.value_at(place + QPointF(-NEAR, NEAR))
         high, top = self.value_at(place + QPointF(NEAR, -NEAR))
         for curve in self.shown.curves:
@@ -230,22 +229,10 @@ class PlotCanvas(pg.GraphicsView):
             last = int(curve.x.searchsorted(high, side="right")) + 1
             near = curve.y[first:last]
             if len(near) and near.min() <= top and near.max() >= floor:
-                distance = _distance(at, to_pixels(curve.x[first:last], near))
+                distance = _distance(at, self.plot.to_pixels(self.shown, curve.x[first:last], near))
                 if distance < best:
                     found, best = curve.owner, distance
         return found
-
-    def _to_pixels(self) -> Any:
-        """Return the function that maps x and y in data units to f64[n, 2] pixels of this widget."""
-        scene, area = self.shown, self.view.sceneBoundingRect()
-        (left, right), (floor, top) = self.view.viewRange()
-
-        def to_pixels(x: Array, y: Array) -> Array:
-            across = area.left() + (to_axis(x, log=scene.log_x) - left) * area.width() / (right - left)
-            down = area.bottom() - (to_axis(y, log=scene.log_y) - floor) * area.height() / (top - floor)
-            return np.stack([across, down], axis=1)
-
-        return to_pixels
 
 
 def _distance(at: Array, points: Array) -> float:

@@ -14,7 +14,7 @@ from gui.kit import theme
 from gui.kit.painting import guarded_item, saved
 from gui.kit.plot_look import FADED_NAME, THIN, Plot
 from gui.kit.plot_picture import paint_dots, stroke
-from gui.kit.plot_shapes import EMPTY, Name, Scene, place_text, spread, to_axis, value_text
+from gui.kit.plot_shapes import EMPTY, Array, Name, Scene, place_text, spread, value_text
 from gui.kit.words import tr
 
 GAP = 16
@@ -59,7 +59,7 @@ class Overlay(pg.GraphicsObject):
     def paint(self, painter: QPainter, *_: Any) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.small_font())
-        area = self._area()
+        area = self._plot.area()
         self._paint_marks(painter, area)
         if self.scene_shown.target and area.top() <= (y := self.down(self.scene_shown.target)) <= area.bottom():
             painter.setPen(QPen(QColor(theme.colors(self.scene_shown.theme).disabled), 1, Qt.PenStyle.DotLine))
@@ -67,30 +67,24 @@ class Overlay(pg.GraphicsObject):
         ground = QColor(theme.colors(self.scene_shown.theme).base)
         for dots in self.scene_shown.dots if self.highlighted else ():
             if dots.owner == self.highlighted:  # above the faded ones
-                places = [[self._across(x), self.down(y)] for x, y in zip(dots.x, dots.y, strict=True)]
-                inside = [place for place in places if area.left() <= place[0] <= area.right()]
-                paint_dots(painter, np.array(inside), dots.color, ground)
+                places = self._pixels(dots.x, dots.y)
+                is_inside = (area.left() <= places[:, 0]) & (places[:, 0] <= area.right())
+                paint_dots(painter, places[is_inside], dots.color, ground)
         if self.cross is not None:
             self._paint_crosshair(painter, area, self.cross)
         if self.names_width:
             self._paint_names(painter, area)
 
-    def _area(self) -> QRectF:
-        return self._plot.mapRectFromItem(self._plot.view, self._plot.view.rect())
-
     def _across(self, x: float) -> float:
         """Return the pixel of a place on the x axis."""
-        (low, high), area = self._plot.view.viewRange()[0], self._area()
-        return area.left() + (self._on_axis(x, log=self.scene_shown.log_x) - low) / (high - low) * area.width()
+        return float(self._pixels(np.array([x]), np.ones(1))[0, 0])
 
     def down(self, y: float) -> float:
         """Return the pixel of a value on the y axis."""
-        (low, high), area = self._plot.view.viewRange()[1], self._area()
-        return area.bottom() - (self._on_axis(y, log=self.scene_shown.log_y) - low) / (high - low) * area.height()
+        return float(self._pixels(np.ones(1), np.array([y]))[0, 1])
 
-    @staticmethod
-    def _on_axis(value: float, *, log: bool) -> float:
-        return float(to_axis(np.array([value]), log=log)[0])
+    def _pixels(self, x: Array, y: Array) -> Array:
+        return self._plot.to_pixels(self.scene_shown, x, y)
 
     def _paint_marks(self, painter: QPainter, area: QRectF) -> None:
         for marks in self.scene_shown.marks:
@@ -157,7 +151,7 @@ class Overlay(pg.GraphicsObject):
 
     def kept(self) -> tuple[Sequence[Name], int]:
         """Return the names that are written, and the number of the others."""
-        names, room = self.scene_shown.names, int(self._area().height() // GAP)
+        names, room = self.scene_shown.names, int(self._plot.area().height() // GAP)
         most = max(1, room if self.is_file else min(MOST_NAMES, room))
         if len(names) <= most:
             return names, 0

@@ -536,9 +536,10 @@ def test_a_run_under_the_pointer_is_bold_and_the_others_fade_in_every_plot(qtbot
     app.window.resize(1200, 1400)
     qtbot.waitUntil(lambda: {"height", "other"} <= {name for name, card in view.board.cards.items() if card.redraws})
     card, other = (view.board.cards[name] for name in ("height", "other"))
-    to_pixels = card.canvas._to_pixels()
     run = model.runs["run-b"]
-    (place,) = to_pixels(*(values[20:21] for values in run.curve("height", "env_steps", model.smoothing)))
+    (place,) = card.canvas.plot.to_pixels(
+        card.canvas.shown, *(values[20:21] for values in run.curve("height", "env_steps", model.smoothing))
+    )
     card.canvas._pointer = QPointF(*place)
     card.canvas._find()
     assert model.highlight == "run-b"
