@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from numpy.typing import NDArray
 from pyqtgraph import functions as fn
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF, QTransform
@@ -173,7 +174,7 @@ class Picture:
         yield
 
 
-def _widened(numbers: Array, shifts: tuple[tuple[int, int], ...]) -> Array:
+def _widened(numbers: NDArray[np.uint16], shifts: tuple[tuple[int, int], ...]) -> NDArray[np.uint16]:
     """Return u16[h, w], each sample the maximum of itself and its neighbours at these shifts."""
     made, (height, width) = numbers.copy(), numbers.shape
     for down, across in shifts:
