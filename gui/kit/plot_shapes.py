@@ -72,7 +72,6 @@ class Name:
     text: str
     color: QColor
     y: float
-    value: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +101,8 @@ class Scene:
     """Text beside the first of `turns`."""
 
 
+CROWD = 40
+"""Most curves of a plot that are painted one after the other, in full detail."""
 MOST_ROWS, ROW = 4, 34
 """Most steps between ticks of a y axis, and least pixels of one."""
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -165,6 +166,11 @@ def rounded(low: float, high: float, most: int) -> tuple[float, float]:
     step, room = places[1] - places[0], 0.04 * (high - low)
     floor, top = _exact(math.floor(low / step + 1e-9) * step), _exact(math.ceil(high / step - 1e-9) * step)
     return (floor if low - floor <= 0.6 * step else low - room), (top if top - high <= 0.6 * step else high + room)
+
+
+def place_text(x: float, *, by_clock: bool) -> str:
+    """Return a place on an x axis as text: a count, or seconds since 1970 as date and time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x)) if by_clock else number(x, ",.0f")
 
 
 def value_text(value: float, *, is_percent: bool) -> str:

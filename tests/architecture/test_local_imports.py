@@ -131,7 +131,8 @@ WAITING = """
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/compare_checkouts.py: emulator emulator.emulator
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
-        gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
+        gui.features.curves.page gui.features.curves.view gui.features.play.live gui.features.runs.dock
+        gui.features.runs.model gui.state.appearance
         PySide6.QtGui gui.kit.plot_picture
         gui.state.session gui.state.telemetry numpy psutil
         tests.support.made_homes tests.support.made_records trainer_core.wire.frames

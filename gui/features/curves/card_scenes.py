@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container
 
 import numpy as np
@@ -29,6 +30,7 @@ from gui.state.seed_groups import flat
 from gui.state.telemetry import TelemetryModel
 
 RAW_ALPHA, REST_ALPHA, BAND_ALPHA = 0.32, 0.7, 0.16
+_curve_color = functools.lru_cache(maxsize=1024)(theme.curve_color)
 MARK_GAP = 48
 """Least distance in pixels between two of the marks of checkpoints."""
 
@@ -124,7 +126,7 @@ class CardScenes:
     def color_of(self, run_id: str, index: int, line: int) -> QColor:
         """Return the colour of a line: different for each line if all lines of one run are drawn, else the run's."""
         slot = self.model.slots.get(run_id, index)
-        return theme.curve_color(line if line and self.lines.is_every_line else slot, self.theme_name())
+        return _curve_color(line if line and self.lines.is_every_line else slot, self.theme_name())
 
     def _curves(self, right: float) -> tuple[tuple[Curve, ...], tuple[Band, ...], tuple[Name, ...]]:
         """Return the coloured curves, bands and names, reusing the objects of lines that did not change."""
@@ -135,7 +137,7 @@ class CardScenes:
         curves: list[Curve] = []
         bands: list[Band] = []
         names: list[Name] = []
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             known, told = self._made.get(run.run_id), (self.model.slots.get(run.run_id), self.model.label(run.run_id))
             if known is None or known[0] is not lines or known[1] != told:
                 drawn = [self._curve(run, line) for line in lines if len(line.x) or line.layer != REST]
@@ -151,7 +153,7 @@ class CardScenes:
         owner = "" if line.layer == RAW else self._owner(line)
         if line.layer != SMOOTH:
             width = 1.0
-            color.setAlphaF(RAW_ALPHA if line.layer == RAW else REST_ALPHA)
+            color = _faded(color, RAW_ALPHA if line.layer == RAW else REST_ALPHA)
         return Curve((line.run_id, line.metric, line.layer), line.x, line.y, color, owner, width, is_live=line.run == 0)
 
     def raw_curves(self, run_id: str, columns: int) -> tuple[Curve, ...]:
@@ -164,20 +166,18 @@ class CardScenes:
         for line in lines:
             if line.band is not None and len(line.band[0]):
                 color = self.color_of(run.run_id, line.run, line.line)
-                color.setAlphaF(BAND_ALPHA)
-                made.append(Band(*line.band, color))
+                made.append(Band(*line.band, _faded(color, BAND_ALPHA)))
         return made
 
     def _names(self, run: Entry, lines: list[Line], right: float) -> list[Name]:
         """Return the name of each line, with the value at its end or at the right edge of the view."""
-        made = []
+        made, is_every = [], self.lines.is_every_line
         for line in lines:
             if not len(line.x) or line.layer == RAW:
                 continue
-            y = float(np.interp(min(right, line.x[-1]), line.x, line.y))
-            text = self.spec.lines[line.line][1] if self.lines.is_every_line else self.model.label(line.run_id)
-            color, value = self.color_of(run.run_id, line.run, line.line), value_text(y, is_percent=self.spec.is_fixed)
-            made.append(Name(self._owner(line), text, color, y, value))
+            y = float(line.y[-1] if right >= line.x[-1] else np.interp(right, line.x, line.y))
+            text = self.spec.lines[line.line][1] if is_every else self.model.label(line.run_id)
+            made.append(Name(self._owner(line), text, self.color_of(run.run_id, line.run, line.line), y))
         return made
 
     def _owner(self, line: Line) -> str:
@@ -186,14 +186,14 @@ class CardScenes:
     def values_at(self, x: float, owners: Container[str]) -> dict[str, tuple[float, str]]:
         """Return (y, value as text) of the line of each of these owners at x."""
         found: dict[str, tuple[float, str]] = {}
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             for line in lines:
                 if line.layer == RAW or self._owner(line) not in owners:
                     continue
                 entry: Entry | None = run
                 if line.run_id != run.run_id:  # the longest run of a group, beyond the group's mean
                     entry = self.model.runs.get(line.run_id) if len(line.x) and x >= line.x[0] else None
-                value = None if entry is None else self.lines.value_at(entry, line.metric, x)
+                value = None if entry is None else self.model.value_at(entry, line.metric, x)
                 if value is not None:
                     found[self._owner(line)] = value, value_text(value, is_percent=self.spec.is_fixed)
         return found
@@ -233,6 +233,12 @@ class CardScenes:
             Marks(resumes, QColor(colors.warn)),
             Marks(alerts, QColor(colors.bad)),
         )
+
+
+def _faded(color: QColor, alpha: float) -> QColor:
+    faded = QColor(color)
+    faded.setAlphaF(alpha)
+    return faded
 
 
 def thinned(places: list[float], gap: float) -> Array:

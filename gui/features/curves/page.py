@@ -36,13 +36,13 @@ from gui.kit.words import number, tr
 from gui.state.metric_series import X_AXES
 from gui.state.telemetry import TelemetryModel
 
-PLOT_HZ = 4
-"""Most redraws per second of each visible plot; each timer tick redraws one plot."""
-BUDGET_S = 0.012
+LEAST_S = 0.25
+"""Least seconds between two redraws of a plot, unless an axis was moved."""
+BUDGET_S = 0.008
 """Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
-IDLE_MS, BUSY_MS, REST_MS, RESTORE_MS = 250, 15, 150, 150
-"""Milliseconds between two turns, with nothing and with something to draw; after the last move of an axis until plots
-are drawn anew; after the pointer left a curve until the others are restored."""
+IDLE_MS, REST_MS, RESTORE_MS = 50, 60, 150
+"""Milliseconds between two turns with nothing to draw; after the last move of an axis until plots are drawn anew; after
+the pointer left a curve until the others are restored."""
 PLOT_EXPORTS = ("plotPng", "plotSvg", "plotCsv", "plotCopy")
 PLOT_MENU = ("plotFit", "plotMaximise", "plotPin", "plotHide", "", "plotLog", "plotLogX", "trimOutliers", "",
              *PLOT_EXPORTS, "", "followCurves", "resetPlots")  # fmt: skip
@@ -121,10 +121,10 @@ class PlotBoard(QObject):
         return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
 
     def tick(self) -> None:
-        """Redraw the next visible plot whose data changed, within BUDGET_S seconds."""
+        """Redraw the next visible plot that is due, within BUDGET_S seconds."""
+        self._timer.setInterval(IDLE_MS)
         if self._theme is not theme.current():  # in this turn the whole window has to be repainted
             self._theme = theme.current()
-            self._timer.setInterval(BUSY_MS)
             return
         cards = self._seen()
         if cards:
@@ -133,28 +133,28 @@ class PlotBoard(QObject):
             except ImportError as error:  # an installation without PyQtGraph
                 tell_once(self._page, error)
                 return
-        deadline = time.perf_counter() + BUDGET_S
-        is_done = True
+        now = time.perf_counter()
         turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]
         if self._is_moved:  # what the user looks at comes first, once: a run that grows would keep others from it
             turns.sort(key=lambda card: not card.underMouse())
         for card in turns:
-            if card.is_stale():
+            if now - card.drawn_at >= LEAST_S and card.is_stale():
+                is_done = True
                 try:
-                    is_done = card.redraw(deadline)
+                    is_done = card.redraw(now + BUDGET_S)
                 except Exception as error:  # else no other plot would get its turn again
                     tell_once(card, error)
                     card.give_up()
                 self._turn = cards.index(card) + is_done
                 self._is_moved = self._is_moved and not is_done
+                self._timer.setInterval(0)
                 break
-        turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))
-        self._timer.setInterval(turn_ms if is_done else BUSY_MS)
 
     def _on_moved(self) -> None:
         """Stretch what is painted; it is drawn anew once the wheel or the drag rests."""
         for card in self._seen():
             card.follow_axes()
+            card.drawn_at = 0.0
         self._is_moved = True
         self._timer.start(REST_MS)
 

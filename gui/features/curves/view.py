@@ -33,7 +33,7 @@ from gui.features.curves.plots import (
     further_specs,
     spec_by_name,
 )
-from gui.features.curves.reports import to_png, to_svg
+from gui.features.curves.reports import curves_csv, run_tables, to_png, to_svg
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import Segmented
@@ -364,7 +364,8 @@ class CurvesView(QWidget):
         """Return the plot of `metric` as the bytes of a `kind` (png, svg, csv) file."""
         card = self._card_of(metric)
         if kind == "csv":
-            return card.to_csv().encode()
+            names = [self._model.x_axis, *(name for name, _ in card.spec.lines)]
+            return curves_csv(run_tables(self._model, names)).encode()
         return to_png(card) if kind == "png" else to_svg(card)
 
     def _card_of(self, metric: str) -> PlotCard:

@@ -14,6 +14,7 @@ from gui.features.runs.controller import RunsController
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.forms import RunNoteForm, color_menu
 from gui.features.runs.model import RunList
+from gui.features.runs.shown_runs import ShownRuns
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
@@ -27,7 +28,8 @@ from gui.state.telemetry import TelemetryModel
 def feature(context: Context) -> Feature:
     notes = context.add(RunNotes(context.home))
     columns = context.add(RunColumns(context.settings, RunConfigs(context.home)))
-    model = context.add(RunList(notes.line, columns, context.session.task_title))
+    shown = context.add(ShownRuns(context.telemetry))
+    model = context.add(RunList(notes.line, columns, context.session.task_title, shown))
     notes.changed.connect(model.renew)
     context.telemetry.name_run = model.label
     runs = context.add(
@@ -47,7 +49,7 @@ def feature(context: Context) -> Feature:
     define_runs(context.actions, runs, context[TrainingController], context.telemetry, context.window)
 
     def make_dock() -> RunsDock:
-        return RunsDock(model, context.telemetry, runs, columns, context.actions)
+        return RunsDock(model, context.telemetry, runs, columns, shown, context.actions)
 
     return Feature(
         docks=[DockSpec(make_dock, "F4")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 
 from gui.features.runs.columns import RunColumns, by_value
+from gui.features.runs.shown_runs import ABOUT_SHOWN, CROSSHAIR, DIFFERS, ShownRuns
 from gui.kit.labels import ago, count_text
 from gui.kit.plot_shapes import value_text
 from gui.kit.text_search import NO_PARENT, Index
@@ -23,8 +25,11 @@ _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """Pattern of the varied settings, such as ` learning_rate=0.001`, at the end of a trial's name."""
 SHOWN = "Shown"
 """Column of the eye, which shows whether the run's curves are visible, and their colour."""
-COLUMNS = (SHOWN, "Name", "State", "Task", "Algorithm", "Steps", "Best success", "Time", "Started", "Device")
-NUMERIC = {"Steps", "Best success", "Time", "Started"}
+COLUMNS = (
+    SHOWN, "Name", "State", "Task", "Algorithm", DIFFERS, "Steps", "Best success", "Time", CROSSHAIR, "Started",
+    "Device",
+)  # fmt: skip
+NUMERIC = {"Steps", "Best success", "Time", "Started", CROSSHAIR}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -100,15 +105,16 @@ class RunList(QAbstractTableModel):
         notes: Callable[[str], str] = lambda run_id: "",
         further: RunColumns | None = None,
         title: Callable[[str], str] = short_task,
+        shown: ShownRuns | None = None,
         parent: QObject | None = None,
     ) -> None:
         """Build an empty model.
 
         `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns;
-        `title(task)` returns the title of a task.
+        `title(task)` returns the title of a task; `shown` has the texts about the runs on show.
         """
         super().__init__(parent)
-        self._notes, self._further, self._title = notes, further, title
+        self._notes, self._further, self._title, self.shown = notes, further, title, shown
         self.columns: tuple[str, ...] = COLUMNS
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
@@ -136,7 +142,7 @@ class RunList(QAbstractTableModel):
             return None
         name = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole and section < len(COLUMNS):
-            return "" if name == SHOWN else tr(name)
+            return self.shown.head() if name == CROSSHAIR and self.shown else "" if name == SHOWN else tr(name)
         if role == Qt.ItemDataRole.DisplayRole:
             return name.rpartition(".")[2]
         if role == Qt.ItemDataRole.ToolTipRole and section >= len(COLUMNS):
@@ -166,6 +172,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
+            if column == DIFFERS and (text := self._text(run, column)):
+                return text
             words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
@@ -235,6 +243,8 @@ class RunList(QAbstractTableModel):
                 return ago(run.created_at)
             case "Device":
                 return run.device.replace("cpu", "CPU")
+            case name if name in ABOUT_SHOWN:
+                return self.shown.text(run.run_id, name) if self.shown else ""
             case name:
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
@@ -252,6 +262,9 @@ class RunList(QAbstractTableModel):
                 return run.best_success_rate
             case "Time":
                 return _seconds(run)
+            case name if name == CROSSHAIR:
+                value = self.shown.value(run.run_id) if self.shown else None
+                return -math.inf if value is None else value
             case column:
                 return self._text(run, column)
 
