@@ -20,7 +20,7 @@ import numpy as np
 from emulator import constants as k
 from emulator.rom.cartridge import Cartridge, MapperKind
 from emulator.rom.regular_file import read_regular, reason
-from emulator.state.batch import FAR_TIME, STOPPED, row_bytes
+from emulator.state.batch import FAR_TIME, move_times, row_bytes
 from emulator.state.console_check import ConsoleError, check_consoles, check_fit
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
@@ -238,9 +238,9 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
         | _sound_fields(row, state)
         | _ppu_fields(state)
     )
-    values |= _moved(values, _frame_start(state))
     for name, value in values.items():
         console[name] = value & 0xFFFFFFFF
+    move_times(console, row, _frame_start(state))
     try:
         check_consoles(console, row[np.newaxis])
         check_fit(console, row, cartridge)
@@ -253,28 +253,6 @@ def _frame_start(state: PyBoyState) -> int:
     """Return the M-cycles since PyBoy's frame began if it is in its first line, so that frames end together; else 0."""
     clock = state.lcd["clock"] if state.version >= 14 else k.DOTS_PER_LINE
     return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
-
-
-def _moved(values: dict[str, int], now: int) -> dict[str, int]:
-    """Return the time fields among `values`, which are relative to the state's moment, with `now` added."""
-    moved = {name: now for name in ("now", "tima_mark", "timer_next", "ei_time", "apu_mark")}
-    moved |= {"serial_start": now, "div_zero": values["div_zero"] + now}
-    for name in ("ppu_origin", "ppu_next"):
-        moved[name] = values.get(name, 0) + now
-    if values["dma_state"]:
-        moved["dma_start"] = values["dma_start"] + now
-    if values["serial_end"] != FAR_TIME:
-        moved["serial_end"] = values["serial_end"] + now
-    if "rtc_zero" in values and not values["rtc_days"] & 0x4000:
-        moved["rtc_zero"] = values["rtc_zero"] + now
-    if values.get("apu_wave_next"):
-        moved["apu_wave_next"] = values["apu_wave_next"] + 2 * now
-    moved["ppu_sync"] = 4 * now
-    if values["run_state"] == STOPPED or (values["run_state"] and values["dma_state"]):
-        moved["stop_time"] = now
-    if "ppu_origin" not in values:
-        moved["ppu_origin"] = 0
-    return moved
 
 
 def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
