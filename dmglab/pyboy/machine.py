@@ -34,10 +34,10 @@ class Machine:
     """One console that runs in PyBoy's ticks, on the CPU, from its boot program on.
 
     `boot`: 256 bytes, or None for our own. `on_stop(bank, address)` is called in front of an instruction of `stops`,
-    which then runs.
+    which then runs; it returns whether it has gone on itself, so that it has seen the instruction at PC too.
     """
 
-    def __init__(self, cartridge: Cartridge, boot: bytes | None, on_stop: Callable[[int, int], None]) -> None:
+    def __init__(self, cartridge: Cartridge, boot: bytes | None, on_stop: Callable[[int, int], bool]) -> None:
         self.cartridge = cartridge
         self.emulator = Emulator(cartridge, 1, "cpu")
         batch = self.emulator.batch
@@ -79,6 +79,12 @@ class Machine:
         line_0 = int(self.record["ppu_origin"].view(np.int32)[0])
         self._move((self.now - line_0 + LINE_0_BEGINS) % FRAME * self.lcd_on - self.now)
 
+    def set_divider(self, value: int) -> None:
+        """Let DIV be `value` now; the bits below it stay."""
+        low = (self.now - int(self.record["div_zero"].view(np.int32)[0])) & 0x3F
+        self.record["div_zero"] = self.now - (value << 6 | low) & 0xFFFFFFFF
+        self.record["timer_next"] = self.record["now"]  # the next launch works it out
+
     @property
     def lcd_on(self) -> bool:
         """True while the LCD is on."""
@@ -113,18 +119,20 @@ class Machine:
         elif place not in self.stops:
             self.record["trap"] = 0  # the game's own undefined opcode: the CPU locks up
         if place in self.stops:
-            self._on_stop(*place)
-        if place in self.stops and self.place() == place:
-            below = self.stops[place]
-            self.unset(place)
-            self.step()
-            self.set(place, below)
+            if self._on_stop(*place) or self.place() == place:
+                self.step()
 
     def step(self) -> None:
-        """Run one instruction."""
+        """Run one instruction, without a stop in front of it."""
+        place = self.place()
+        below = self.stops.get(place)
+        if below:
+            self.unset(place)
         self.record["trap"] = TRAP_STEP
         self.emulator.run(self.held, 1)
         self.record["trap"] = TRAP_TICK
+        if below:
+            self.set(place, below)
 
     # ---- stops -------------------------------------------------------------------------------
 
