@@ -13,6 +13,8 @@ from emulator import constants as k
 
 JOYPAD_READS = 0xCF
 """Bits that PyBoy's P1 can have: its selection bits read 0."""
+PLAIN_REGISTERS = frozenset((k.TMA, k.LCDC, k.SCY, k.SCX, k.LYC, k.DMA, k.BGP, k.OBP0, k.OBP1, k.WY, k.WX))
+"""Registers that read as what was written to them last."""
 HIGHEST_BANKS = {k.VRAM: 0, k.CART_RAM: 16, k.WRAM: 0}
 
 
@@ -64,9 +66,16 @@ class PyBoyMemoryView:
     def _read(self, first: int, stop: int) -> list[int]:
         """Return the bytes from `first` up to `stop` as the CPU sees them, without side effects."""
         found: list[int] = []
+        if first in PLAIN_REGISTERS and stop == first + 1:
+            return [self._row[first - k.ROW_ORIGIN]]
         while first < stop:
-            if first < k.VRAM or k.CART_RAM <= first < k.WRAM or k.IO <= first < k.HRAM:
-                end = next(limit for limit in (k.VRAM, k.WRAM, k.HRAM) if first < limit)
+            if first < k.VRAM:
+                high = first >= BANK
+                end = k.VRAM if high else BANK
+                at = first + int(self._machine.record["rom_high" if high else "rom_low"][0]) & 0xFFFFFFFF
+                part = self._machine.rom[at : at + min(stop, end) - first].tolist()
+            elif k.CART_RAM <= first < k.WRAM or k.IO <= first < k.HRAM:
+                end = next(limit for limit in (k.WRAM, k.HRAM) if first < limit)
                 part = self._machine.emulator.peek(0, first, min(stop, end) - first).tolist()
                 if first == k.P1:
                     part[0] = (part[0] & JOYPAD_READS) | 0xC0

@@ -46,15 +46,15 @@ class Screen:
 
     def render(self) -> None:
         """Draw the last completed picture into the buffer; a blank one has the colour of shade 0."""
-        shades = self._machine.emulator.screens.numpy()[0]
-        if self._machine.record["ppu_blank"][0]:
-            self._pixels[:] = self.palette[int(self._machine.row[k.BGP - k.ROW_ORIGIN]) & 3]
-        else:
-            np.take(self.palette, shades, out=self._pixels, mode="clip")
-
-    def shades(self) -> NDArray[np.uint8]:
-        """Return what the buffer shows as shades, uint8[144, 160]."""
-        return np.argmin(np.abs(self._pixels[..., None].astype(np.int64) - self.palette), axis=-1).astype(np.uint8)
+        machine = self._machine
+        if machine.record["ppu_blank"][0]:
+            self._pixels[:] = self.palette[int(machine.row[k.BGP - k.ROW_ORIGIN]) & 3]
+            return
+        machine.emulator.draw()
+        first = k.ROW_SCREENS + int(machine.record["ppu_front"][0]) * k.SCREEN_BYTES
+        planes = machine.row[first : first + k.SCREEN_BYTES].reshape(ROWS, 2, COLS // 8)
+        low, high = np.unpackbits(planes, axis=2).transpose(1, 0, 2)
+        np.take(self.palette, low | high << 1, out=self._pixels, mode="clip")
 
     def get_tilemap_position(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return ((SCX, SCY), (WX - 7, WY)) as they are now."""
