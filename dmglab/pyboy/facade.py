@@ -47,7 +47,7 @@ from emulator.state.snapshot import SnapshotError
 
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
-IGNORED = (
+IGNORED = (  # noqa: SIM905 - a list of words
     "scale sound_volume sound_emulated sound_sample_rate log_level title_status cgb_color_palette debug autopause"
     " randomize sgb_border printer printer_output"
 ).split()
@@ -208,7 +208,7 @@ class PyBoy:
         self._next_tick = max(self._next_tick, now)
 
     def set_emulation_speed(self, target_speed: float) -> None:
-        """Let each call of `tick` take 1/60 s divided by `target_speed`; 0, as at the beginning, is as fast as can be."""
+        """Let each call of `tick` take 1/60 s by `target_speed`; 0, as at the beginning, is as fast as can be."""
         self.target_emulationspeed = target_speed
 
     # ---- buttons -----------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class PyBoy:
     # ---- hooks -------------------------------------------------------------------------------
 
     def hook_register(self, bank: int | None, addr: Any, callback: Callable[[Any], Any], context: Any) -> None:
-        """Call `callback(context)` in front of the instruction at `addr` of `bank` (-1: boot program), whenever it runs.
+        """Call `callback(context)` in front of the instruction at `addr` of `bank` (-1: boot program) when it runs.
 
         With bank None, `addr` is the name of a symbol. Raises ValueError for a second hook at one place.
         """
@@ -323,7 +323,9 @@ class PyBoy:
         self.machine.set(place)
 
     def _place(self, bank: int | None, addr: Any) -> tuple[int, int]:
-        return self.symbol_lookup(addr) if bank is None and isinstance(addr, str) else (operator.index(bank), addr)
+        if bank is None:
+            return self.symbol_lookup(addr)
+        return bank, addr
 
     def _at_stop(self, bank: int, address: int) -> bool:
         if (bank, address) not in self._hooks:
@@ -366,14 +368,14 @@ class PyBoy:
         self.game_wrapper._set_dimensions(x, y, width, height, follow_scrolling)
 
     def game_area_mapping(self, mapping: Any, sprite_offset: int = 0) -> None:
-        """Replace tile numbers in `game_area` by those of `mapping`, a list or an array of 384, or None for their own."""
+        """Replace tile numbers in `game_area` by those of `mapping`, 384 of them, or None for their own."""
         mapping = PyBoyGameWrapper.mapping_one_to_one if mapping is None else mapping
         if len(mapping) not in (TILES, TILES_CGB):
             raise PyBoyInvalidInputException(f"mapping: {len(mapping)} tiles; give {TILES}")
         self.game_wrapper.game_area_mapping(mapping, sprite_offset)
 
     def game_area_collision(self) -> Any:
-        """Return where the player cannot walk, as a registered game wrapper makes it. Raises AttributeError if none does."""
+        """Return where the player cannot walk, from a registered game wrapper. Raises AttributeError if it has none."""
         find = getattr(self.game_wrapper, "game_area_collision", None)
         if find is None:
             raise AttributeError("game_area_collision: register a wrapper with it, dmglab.pyboy.register_game_wrapper")

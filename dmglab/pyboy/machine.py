@@ -118,9 +118,8 @@ class Machine:
             self.unmap_boot()
         elif place not in self.stops:
             self.record["trap"] = 0  # the game's own undefined opcode: the CPU locks up
-        if place in self.stops:
-            if self._on_stop(*place) or self.place() == place:
-                self.step()
+        if place in self.stops and (self._on_stop(*place) or self.place() == place):
+            self.step()
 
     def step(self) -> None:
         """Run one instruction, without a stop in front of it."""

@@ -10,6 +10,7 @@ import numpy as np
 from dmglab.pyboy.machine import BANK, BOOT, BOOT_BYTES, Machine
 from dmglab.pyboy.utils import PyBoyInvalidInputException, PyBoyInvalidOperationException, PyBoyOutOfBoundsException
 from emulator import constants as k
+from emulator.state.batch import HALTED
 
 JOYPAD_READS = 0xCF
 """Bits that PyBoy's P1 can have: its selection bits read 0."""
@@ -27,7 +28,7 @@ class PyBoyMemoryView:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._row = memoryview(machine.row)
+        self._row = machine.row.data
         self._absent = np.zeros((HIGHEST_BANKS[k.CART_RAM] + 1, k.RAM_BANK_SIZE), np.uint8)
 
     def __len__(self) -> int:
@@ -40,16 +41,18 @@ class PyBoyMemoryView:
         if type(key) is int and k.WRAM <= key < k.ECHO:
             return self._row[key - k.ROW_ORIGIN]  # most reads of an environment
         bank, first, stop, step = _parsed(key)
+        is_slice = isinstance(key[1] if isinstance(key, tuple) else key, slice)
         if bank is None:
             found = self._read(first, stop)
         else:
             area, offset = self._banked(bank, first, stop, 1)
             found = area[offset : offset + stop - first].tolist()
-        return found[::step] if isinstance(key[1] if bank is not None else key, slice) else found[0]
+        return found[::step] if is_slice else found[0]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         bank, first, stop, step = _parsed(key)
-        values = _bytes_of(value, len(range(first, stop, step)), isinstance(key[1] if bank is not None else key, slice))
+        is_slice = isinstance(key[1] if isinstance(key, tuple) else key, slice)
+        values = _bytes_of(value, len(range(first, stop, step)), is_slice)
         if bank is None:
             for address, byte in zip(range(first, stop, step), values, strict=True):
                 self._write(address, byte)
@@ -110,7 +113,7 @@ class PyBoyMemoryView:
         start = next(start for start in (k.WRAM, k.CART_RAM, k.VRAM, 0) if first >= start)
         machine, offset = self._machine, first - start
         size = {0: BOOT_BYTES if bank == BOOT else BANK}.get(start, k.RAM_BANK_SIZE)
-        offset -= size * (start == 0 and BANK <= offset and bank != BOOT)
+        offset -= size * (start == 0 and offset >= BANK and bank != BOOT)
         if start in (k.VRAM, k.WRAM) and bank:
             raise PyBoyInvalidInputException(f"bank {bank} of {first:#06x}: only a Game Boy Color has it; give bank 0")
         banks = len(machine.rom) // BANK if start == 0 else HIGHEST_BANKS[start] + 1
@@ -163,12 +166,15 @@ _PAIRS = {"HL": ("hi", 0), "SP": ("sp", 0), "PC": ("pc", 0)}
 class PyBoyRegisterFile:
     """Registers `A F B C D E HL SP PC` of the CPU, read and written; of use inside a hook's callback."""
 
+    _record: np.ndarray
+
     def __init__(self, machine: Machine) -> None:
         object.__setattr__(self, "_record", machine.record)
 
     def __getattr__(self, name: str) -> int:
         field, shift, mask = self._found(name)
-        return int(self._record[field][0]) >> shift & mask
+        in_halt = name == "PC" and self._record["run_state"][0] == HALTED  # PyBoy's PC stays on a HALT
+        return (int(self._record[field][0]) >> shift) - in_halt & mask
 
     def __setattr__(self, name: str, value: int) -> None:
         field, shift, mask = self._found(name)

@@ -255,11 +255,11 @@ def allocate(layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.nda
     return batch
 
 
-_TIMES = {
-    "now": 1, "stop_time": 1, "ei_time": 1, "rtc_zero": 1, "div_zero": 1, "tima_mark": 1, "timer_next": 1,
-    "serial_start": 1, "serial_end": 1, "dma_start": 1, "joypad_settles": 1, "apu_mark": 1, "apu_wave_next": 2,
-    "ppu_origin": 1, "ppu_next": 1, "ppu_sync": 4, "ppu_dma_start": 4, "ppu_late": 1,
-}  # fmt: skip
+_TIME_NAMES = (
+    "now stop_time ei_time rtc_zero div_zero tima_mark timer_next serial_start serial_end dma_start joypad_settles"
+    " apu_mark apu_wave_next ppu_origin ppu_next ppu_sync ppu_dma_start ppu_late"
+)
+_TIMES = dict.fromkeys(_TIME_NAMES.split(), 1) | {"apu_wave_next": 2, "ppu_sync": 4, "ppu_dma_start": 4}
 """Fields of `Console` that are times, and how many of their units an M-cycle has."""
 
 

@@ -73,12 +73,11 @@ class _Writer:
     def _cpu(self) -> bytes:
         c = self.c
         halted, waiting = c["run_state"] == 1, c["ime"] == 2
-        values = {
-            "a": c["hi"] >> 24, "f": c["hi"] >> 16 & 0xF0, "b": c["lo"] >> 8, "c": c["lo"], "d": c["lo"] >> 24,
-            "e": c["lo"] >> 16, "hl": c["hi"], "sp": c["sp"], "pc": c["pc"] - halted, "ime": c["ime"] == 1,
-            "delay": waiting, "halted": halted, "stopped": c["run_state"] == 2, "ie": self._byte(k.IE),
-            "if": self.io[k.IF - k.IO] & k.INTERRUPT_MASK, "cycles": self.cycles,
-        }  # fmt: skip
+        hi, lo = c["hi"], c["lo"]
+        values = {"a": hi >> 24, "f": hi >> 16 & 0xF0, "b": lo >> 8, "c": lo, "d": lo >> 24, "e": lo >> 16, "hl": hi}
+        values |= {"sp": c["sp"], "pc": c["pc"] - halted, "ime": c["ime"] == 1, "delay": waiting, "halted": halted}
+        values |= {"stopped": c["run_state"] == 2, "ie": self._byte(k.IE), "cycles": self.cycles}
+        values["if"] = self.io[k.IF - k.IO] & k.INTERRUPT_MASK
         cpu = _packed("a f b c d e hl:2 sp:2 pc:2 ime delay halted stopped ie queued if cycles:8", values)
         start = self._ago(c["dma_start"]) if c["dma_state"] else 0
         dma = {"active": c["dma_state"], "source": self.io[k.DMA - k.IO], "index": c["dma_done"], "start": start}
@@ -128,36 +127,28 @@ class _Writer:
         head = struct.pack("<QQd", 0, SAMPLES, CYCLES_PER_SAMPLE) + bytes(2 * (SAMPLES + 1) + 1)
         head += struct.pack("<ddQQQ", CYCLES_PER_SAMPLE, CYCLES_PER_STEP, 4, 0, self.cycles)
         head += struct.pack("<QQBBB", divider & 0x1FFF, c["apu_step"], 0, playing, 0)
-        head += bytes(bool(reg["NR51"] >> 7 - i & 1) for i in range(8)) + bytes([reg["NR50"]])
+        head += bytes(reg["NR51"] & 0x80 >> i for i in range(8)) + bytes([reg["NR50"]])
         sounds: list[dict[str, Any]] = []
         for n, first in enumerate(("NR1", "NR2", "NR3", "NR4")):
             length, volume, low, high = (reg[f"{first}{i}"] for i in range(1, 5))
             lengths = c["apu_length_12"] if n < 2 else c["apu_length_34"]
-            values = {
-                "duty": length >> 6, "length": length & 63, "volume": volume >> 4, "up": volume >> 3 & 1,
-                "pace": volume & 7, "period": low | (high & 7) << 8, "counting": high >> 6 & 1,
-                "on": on & 1 << n, "timer": lengths >> 16 * (n & 1) & 0xFFFF, "envelope": volume & 7, "v": volume >> 4,
-            }  # fmt: skip
+            values = {"duty": length >> 6, "length": length & 63, "period": low | (high & 7) << 8, "on": on & 1 << n}
+            values |= {"volume": volume >> 4, "v": volume >> 4, "up": volume >> 3 & 1, "counting": high >> 6 & 1}
+            values |= {"pace": volume & 7, "envelope": volume & 7, "timer": lengths >> 16 * (n & 1) & 0xFFFF}
             period = 4 * (2048 - values["period"])
             sounds.append(values | {"p": period, "next": period})
-        sweep = reg["NR10"]
-        sounds[0] |= {
-            "sweep_pace": sweep >> 4 & 7, "sweep_down": sweep >> 3 & 1, "sweep_shift": sweep & 7,
-            "sweep_timer": c["apu_sweep_timer"], "negated": c["apu_sweep_flags"] >> 1 & 1,
-            "sweep_on": c["apu_sweep_flags"] & 1, "shadow": c["apu_sweep_shadow"],
-        }  # fmt: skip
+        sweep, flags = reg["NR10"], c["apu_sweep_flags"]
+        sounds[0] |= {"sweep_pace": sweep >> 4 & 7, "sweep_down": sweep >> 3 & 1, "sweep_shift": sweep & 7}
+        sounds[0] |= {"negated": flags >> 1 & 1, "sweep_on": flags & 1, "sweep_timer": c["apu_sweep_timer"]}
+        sounds[0]["shadow"] = c["apu_sweep_shadow"]
         volume = reg["NR32"] >> 5 & 3
-        sounds[2] |= {
-            "dac": reg["NR30"] >> 7, "length": reg["NR31"], "volume": volume, "frame": c["apu_wave_index"],
-            "p": sounds[2]["p"] // 2, "next": sounds[2]["p"] // 2, "shift": (4, 0, 1, 2)[volume],
-            "sample": c["apu_wave_index"],
-        }  # fmt: skip
+        period, index = sounds[2]["p"] // 2, c["apu_wave_index"]
+        sounds[2] |= {"dac": reg["NR30"] >> 7, "length": reg["NR31"], "volume": volume, "shift": (4, 0, 1, 2)[volume]}
+        sounds[2] |= {"p": period, "next": period, "frame": index, "sample": index}
         noise = reg["NR43"]
         period = DIVISORS[noise & 7] << (noise >> 4)
-        sounds[3] |= {
-            "shift": noise >> 4, "width": noise >> 3 & 1, "divisor": noise & 7, "p": period, "next": period,
-            "register": 1, "feed": 0x4040 if noise & 8 else 0x4000,
-        }  # fmt: skip
+        sounds[3] |= {"shift": noise >> 4, "width": noise >> 3 & 1, "divisor": noise & 7, "p": period, "next": period}
+        sounds[3] |= {"register": 1, "feed": 0x4040 if noise & 8 else 0x4000}
         waves = bytes(self.row[k.WAVE_RAM - k.ROW_ORIGIN :][:16])
         tones = _packed(TONE + SWEEP, sounds[0]) + _packed(TONE, sounds[1])
         return head + tones + waves + _packed(WAVE, sounds[2]) + _packed(NOISE, sounds[3])
@@ -166,10 +157,9 @@ class _Writer:
         divider = 4 * _signed(self.c["now"] - self.c["div_zero"]) & 0xFFFF
         tima, tma, tac = (self.io[at - k.IO] for at in (k.TIMA, k.TMA, k.TAC))
         reloads = self.c["tima_state"] == 1
-        values = {
-            "div": divider >> 8, "tima": tma if reloads else tima, "counter": divider, "tima_counter": 4 * reloads,
-            "tma": tma, "tac": tac & 7, "reload": reloads, "last": self.cycles, "next": 4 if tac & 4 else NEVER,
-        }  # fmt: skip
+        values = {"div": divider >> 8, "counter": divider, "tima": tma if reloads else tima, "tma": tma, "tac": tac & 7}
+        values |= {"tima_counter": 4 * reloads, "reload": reloads, "last": self.cycles}
+        values["next"] = 4 if tac & 4 else NEVER
         return _packed("div tima counter:2 tima_counter:2 tma tac reload last:8 next:8", values)
 
     def _cartridge(self) -> bytes:
@@ -203,10 +193,8 @@ class _Writer:
         held = c["buttons"]
         active = c["serial_active"]
         left = 4 * _signed(c["serial_end"] - c["now"]) if active else NEVER - self.cycles
-        serial = {
-            "sb": self.io[1], "sc": self.io[2], "active": 0x80 * active, "internal": self.io[2] & 1,
-            "last": self.cycles, "next": left, "clock": self.cycles, "target": self.cycles + left,
-        }  # fmt: skip
+        serial = {"sb": self.io[1], "sc": self.io[2], "active": 0x80 * active, "internal": self.io[2] & 1}
+        serial |= {"last": self.cycles, "clock": self.cycles, "next": left, "target": self.cycles + left}
         joypad = bytes([~held & 15, ~(held >> 4) & 15])
         super_game_boy = bytes.fromhex("00000100000000ffffffff")
         found = joypad + _packed("sb sc active internal last:8 next:8 clock:8 target:8", serial)

@@ -82,14 +82,15 @@ class MemoryScanner:
         byteorder: Any = "little",
     ) -> list[int]:
         """Return the addresses of the last scan whose value now compares so with its last one, or with `new_value`."""
-        if dynamic_comparison_type is DynamicComparisonType.MATCH and new_value is None:
+        wanted = new_value if dynamic_comparison_type is DynamicComparisonType.MATCH else 0
+        if wanted is None:
             raise ValueError("new_value: DynamicComparisonType.MATCH needs it")
         compare = _DYNAMIC[dynamic_comparison_type]
         matches = dynamic_comparison_type is DynamicComparisonType.MATCH
         kept = {}
         for address, last in self._found.items():
             value = int.from_bytes(self._memory[address : address + self._width], byteorder)
-            if compare(value, new_value if matches else last):
+            if compare(value, wanted if matches else last):
                 kept[address] = value
         self._found = kept
         return list(kept)

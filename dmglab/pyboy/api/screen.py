@@ -18,7 +18,7 @@ GREY = (0xFFFFFF, 0x999999, 0x555555, 0x000000)
 def packed(palette: Any) -> NDArray[np.uint32]:
     """Return RGB colours as RGBA pixels, uint32[n], opaque."""
     rgb = np.array([int(colour) for colour in palette], np.uint32)
-    return (rgb >> 16 & 0xFF) | (rgb & 0xFF00) | (rgb & 0xFF) << 16 | np.uint32(0xFF000000)
+    return ((rgb >> 16 & 0xFF) | (rgb & 0xFF00) | (rgb & 0xFF) << 16 | 0xFF000000).astype(np.uint32)
 
 
 class Screen:
@@ -33,7 +33,7 @@ class Screen:
         self.palette = packed(palette)
         """Colours of the four shades."""
         self.ndarray: NDArray[np.uint8] = self._pixels.view(np.uint8).reshape(ROWS, COLS, 4)
-        self.raw_buffer = memoryview(self._pixels)
+        self.raw_buffer = self._pixels.data
         self.raw_buffer_dims = (ROWS, COLS)
         self.raw_buffer_format = "RGBA"
         self.image: Any = None
