@@ -247,7 +247,7 @@ class PyBoy:
     def load_state(self, file_like_object: Any) -> None:
         """Continue from a state of PyBoy or of `save_state`, made with this ROM.
 
-        Held buttons are released, queued events stay. Raises PyBoyException for a state that cannot be.
+        Buttons are held as in the state, queued events stay. Raises PyBoyException for a state that cannot be.
         """
         _check_file(file_like_object, "rb")
         data = file_like_object.read(MOST_FILE_BYTES)
@@ -257,7 +257,7 @@ class PyBoy:
         except SnapshotError as error:
             raise PyBoyAssertException(str(error)) from None
         self.machine.restore(snapshot, bool(state.cpu["boot_rom"]))
-        self._interaction.mask = 0
+        self._interaction.mask = self.machine.held[0] = int(self.machine.record["buttons"][0])
         self.screen.ndarray.view(np.uint32)[..., 0] = packed(GREY)[state.shades]
 
     def _state_file(self, saves: bool) -> None:

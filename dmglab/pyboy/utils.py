@@ -71,7 +71,7 @@ class WindowEvent:
         return _EVENTS[self._event]
 
 
-_EVENTS: list[str] = (  # noqa: SIM905 - a list of words
+_EVENTS = (  # noqa: SIM905 - a list of words
     "QUIT PRESS_ARROW_UP PRESS_ARROW_DOWN PRESS_ARROW_RIGHT PRESS_ARROW_LEFT PRESS_BUTTON_A PRESS_BUTTON_B "
     "PRESS_BUTTON_SELECT PRESS_BUTTON_START RELEASE_ARROW_UP RELEASE_ARROW_DOWN RELEASE_ARROW_RIGHT "
     "RELEASE_ARROW_LEFT RELEASE_BUTTON_A RELEASE_BUTTON_B RELEASE_BUTTON_SELECT RELEASE_BUTTON_START "
@@ -85,14 +85,14 @@ for _number, _name in enumerate(_EVENTS):
     setattr(WindowEvent, _name, _number)
 
 
-def _event_name(button: str, verb: str) -> str:
+def _event(button: str, verb: str) -> int:
     kind = "ARROW" if button in BUTTONS[:4] else "BUTTON"
-    return f"{verb}_{kind}_{button.upper()}"
+    return getattr(WindowEvent, f"{verb}_{kind}_{button.upper()}")
 
 
-PRESS = {button: _EVENTS.index(_event_name(button, "PRESS")) for button in BUTTONS}
+PRESS = {button: _event(button, "PRESS") for button in BUTTONS}
 """Number of the event that presses each button."""
-RELEASE = {button: _EVENTS.index(_event_name(button, "RELEASE")) for button in BUTTONS}
+RELEASE = {button: _event(button, "RELEASE") for button in BUTTONS}
 """Number of the event that releases each button."""
 
 
