@@ -21,21 +21,14 @@ APP = """
 import sys
 from pathlib import Path
 from gui.app import create_app
-from gui.features.curves.dashboards import Dashboards
 from gui.features.play.controller import PlayController
 from gui.features.train.controller import TrainingController
 from gui.state.bridge import run_until_quit
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QDesktopServices
 from tests.gui.conftest import use_echo
-QDesktopServices.openUrl = lambda url: True
-is_real = sys.argv[2] == "real"
 app = create_app(Path(sys.argv[1]))
-if not is_real:
-    use_echo(app, updates=1000, child=True)
+use_echo(app, updates=1000, child=True)
 app.window.show()
-if is_real:
-    app[TrainingController].draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
 app[TrainingController].set_consent(True)
 app[TrainingController].start()
 app[PlayController].play_human()
@@ -44,9 +37,6 @@ def tell():
     if run is not None and run.env_steps and app[PlayController].is_active:
         print(run.pid, app[PlayController].player._child.pid, flush=True)
         timer.stop()
-        if is_real:
-            sys.stdin.readline()
-            app[Dashboards].open_tensorboard()
 timer = QTimer(interval=50)
 timer.timeout.connect(tell)
 timer.start()
@@ -56,7 +46,7 @@ run_until_quit()
 
 def test_the_app_opens_no_port_and_killing_it_leaves_no_process(tmp_path: Path) -> None:
     app = subprocess.Popen(
-        [sys.executable, "-c", APP, str(tmp_path), "echo"],
+        [sys.executable, "-c", APP, str(tmp_path)],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         text=True,
@@ -79,11 +69,41 @@ def test_the_app_opens_no_port_and_killing_it_leaves_no_process(tmp_path: Path) 
     assert not group_of(player)
 
 
+REAL = """
+import sys
+from pathlib import Path
+from gui.app import create_app
+from gui.features.play.controller import PlayController
+from gui.features.train.controller import TrainingController
+from gui.state.bridge import run_until_quit
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QDesktopServices
+QDesktopServices.openUrl = lambda url: True
+app = create_app(Path(sys.argv[1]))
+app.window.show()
+app[TrainingController].draft.set_values({"task": "tiny_goal", "num_envs": 8, "threads": 1})
+app[TrainingController].set_consent(True)
+app[TrainingController].start()
+app[PlayController].play_human()
+def tell():
+    run = app[TrainingController].record
+    if run is not None and run.env_steps and app[PlayController].is_active:
+        print(run.pid, app[PlayController].player._child.pid, flush=True)
+        timer.stop()
+        sys.stdin.readline()
+        app[Dashboards].open_tensorboard()
+timer = QTimer(interval=50)
+timer.timeout.connect(tell)
+timer.start()
+run_until_quit()
+"""
+
+
 @pytest.mark.slow
 def test_the_app_with_its_real_trainer_opens_no_port_but_tensorboards_own(tmp_path: Path) -> None:
     extra_library("tensorboard")
     app = subprocess.Popen(
-        [sys.executable, "-c", APP, str(tmp_path), "real"],
+        [sys.executable, "-c", REAL, str(tmp_path)],
         cwd=CHECKOUT,
         text=True,
         stdin=subprocess.PIPE,
