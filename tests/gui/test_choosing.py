@@ -140,7 +140,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(qtbot: QtBot, 
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
     qtbot.waitUntil(lambda: app[PlayController].is_active and not app[PlayController].busy)
     badge = find(app, "playsBadge").text()
-    assert badge.startswith("tiny_goal, success 75 % greedy, "), "its end may be cut off"
+    assert badge.startswith("Tiny goal, success 75 % greedy, "), "its end may be cut off"
     assert badge.endswith("after 4,096 steps")
     modes, told = find(app, "policyMode"), find(app, "policyModeWords")
     assert told.text() == "The most likely action, but another one where a picture repeats"
@@ -392,7 +392,7 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(qtbot: QtB
     qtbot.waitUntil(lambda: playing.request and not playing.busy)
     assert playing.request.task == both[1]
     badge = find(app, "playsBadge").text()
-    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose on the left), ")
+    assert badge.startswith(f"{app[Session].task_title(both[1])} (one of its 2 tasks: choose on the left), ")
     app[Session].set_task(both[0])
     qtbot.waitUntil(lambda: playing.request.task == both[0] and not playing.busy)
     app[Session].set_task("tiny_goal")

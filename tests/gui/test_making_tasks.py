@@ -330,7 +330,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert "UP alone reaches it in 2 %" in shown
     assert "takes 21 steps" in shown
     titles = [banner.accessibleName() for banner in app.window.banners.banners]
-    assert "Task created: mine/first_door" in titles
+    assert "Task created: Leave the bedroom" in titles, "by the title in its file"
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
     assert app[Session].mode is Mode.AGENT

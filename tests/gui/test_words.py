@@ -123,6 +123,13 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
         words.choose_language(words.ENGLISH)
 
 
+@pytest.fixture
+def german() -> Iterator[None]:
+    words.choose_language("de")
+    yield
+    words.choose_language(words.ENGLISH)
+
+
 def german_home(folder: Path) -> Path:
     """A home in it whose language is German."""
     home = folder / "home"
@@ -133,43 +140,30 @@ def german_home(folder: Path) -> Path:
     return home
 
 
-def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:
-    try:
-        app = make_app(german_home(tmp_path))
-        app.window.resize(1024, 700)
-        app[Navigation].leave_welcome()
-        cut = set()
-        for mode in (Mode.HUMAN, Mode.AGENT):
-            app[Session].set_mode(mode)
-            for place in range(app.window.center.count()):
-                app.window.center.setCurrentIndex(place)
-                QApplication.processEvents()
-                cut |= {
-                    (made.objectName(), made.text(), made.width(), made.sizeHint().width())
-                    for made in app.window.findChildren(QPushButton)
-                    if made.isVisible() and made.text() and made.width() < made.sizeHint().width()
-                }
-        assert not cut, "\n".join(map(str, sorted(cut)))
-    finally:
-        words.choose_language(words.ENGLISH)
+def test_no_button_is_cut_off_in_a_small_german_window(german: None, make_app, tmp_path: Path) -> None:
+    app = make_app(german_home(tmp_path))
+    app.window.resize(1024, 700)
+    app[Navigation].leave_welcome()
+    cut = set()
+    for mode in (Mode.HUMAN, Mode.AGENT):
+        app[Session].set_mode(mode)
+        for place in range(app.window.center.count()):
+            app.window.center.setCurrentIndex(place)
+            QApplication.processEvents()
+            cut |= {
+                (made.objectName(), made.text(), made.width(), made.sizeHint().width())
+                for made in app.window.findChildren(QPushButton)
+                if made.isVisible() and made.text() and made.width() < made.sizeHint().width()
+            }
+    assert not cut, "\n".join(map(str, sorted(cut)))
 
 
-def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
-    try:
-        app = make_app(german_home(tmp_path))
-        assert app.actions["start"].text() == "Training starten"
-        assert app.window.center.tabText(2) == "Kurven"
-        assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
-        assert words.tr("never said") == "never said"
-    finally:
-        words.choose_language(words.ENGLISH)
-
-
-@pytest.fixture
-def german() -> Iterator[None]:
-    words.choose_language("de")
-    yield
-    words.choose_language(words.ENGLISH)
+def test_german_is_spoken_from_the_start_on(german: None, make_app, tmp_path: Path) -> None:
+    app = make_app(german_home(tmp_path))
+    assert app.actions["start"].text() == "Training starten"
+    assert app.window.center.tabText(2) == "Kurven"
+    assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
+    assert words.tr("never said") == "never said"
 
 
 def test_numbers_are_written_as_in_the_language(german: None) -> None:

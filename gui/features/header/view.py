@@ -47,7 +47,7 @@ TINY, NARROW, MIDDLE = 960, 1240, 1400
 TASK_WIDTH, LONG_TASK = 112, 200
 """Width in pixels of the task's name in a narrow window, and the greatest elsewhere."""
 LEFT_WIDTH, REASON_WIDTH = 124, 240
-"""Width in pixels of the time left, and of the reason why a run ended."""
+"""Width in pixels of the time left, and the greatest of the reason why a run ended."""
 LONGEST = 26
 """Most characters of a run's name."""
 _WHILE = {
@@ -189,14 +189,17 @@ class RunHeader(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out the sparkline and the time, and the words of buttons, in a narrow window."""
-        is_narrow, is_tiny = self.width() < NARROW, self.width() < TINY
-        self.line.setHidden(is_narrow)
-        self.ran.setHidden(is_narrow)
-        self.steps.setHidden(is_tiny)
-        self.told.setHidden(is_tiny)
-        for each in self._every:
-            each.set_compact(is_narrow)
+        """Leave out the sparkline, the time, and the words of buttons, as far as the window is too narrow for them."""
+        width = self.width()
+        self.steps.setHidden(width < TINY)
+        self.told.setHidden(width < TINY)
+        for cuts in range(3 if width < NARROW else 0, 4):
+            self.line.setHidden(cuts > 0)
+            self.ran.setHidden(cuts > 1)
+            for each in self._every:
+                each.set_compact(cuts > 2)
+            if self._row.minimumSize().width() <= width:
+                break
 
     # -- following --------------------------------------------------------------------------
 
@@ -219,6 +222,7 @@ class RunHeader(QWidget):
         self._after.setVisible(ended and not watches)
         self._watching.setVisible(watches)
         self._write()
+        self._fit()
 
     def _watches(self) -> CheckpointCard | None:
         """Return the checkpoint that plays while no run trains; the header is about that one."""
@@ -278,7 +282,6 @@ class RunHeader(QWidget):
         remark = tr("limit {clock}", clock=clock_text(limit)) if limit else ""
         notice = training.notice
         ended = run is not None and state.is_end
-        self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)
         if run is not None and ended:
             has_trained = told is not None and told.last_update is not None
             self.ran.write(tr("Ran for"), clock_text(elapsed) if has_trained else "\u2013", remark)
@@ -287,7 +290,10 @@ class RunHeader(QWidget):
                 reason_words(run.reason) or ago(run.finished_at),
                 ago(run.finished_at) if run.reason else "",
             )
+            wide = self.left.value.sizeHint().width() if self.width() >= MIDDLE else 0
+            self.left.setFixedWidth(min(max(LEFT_WIDTH, wide), REASON_WIDTH))
             return
+        self.left.setFixedWidth(LEFT_WIDTH)
         if state in _BEFORE:
             waits = self._telemetry.waits.get(run.run_id, "") if run is not None else ""
             self.ran.write("", "")
