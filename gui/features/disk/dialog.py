@@ -32,7 +32,7 @@ from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_record import STORAGE_TAG
 
 COLUMNS = ("Run", "Task", "Kept", "State", "Ended", "Best success", "Checkpoints", "Total")
-NARROW = {"Kept": 96, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
+NARROW = {"Kept": 112, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
 DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
@@ -147,8 +147,8 @@ class DiskDialog(QDialog):
         menu = QMenu(self.move_button)
         menu.aboutToShow.connect(lambda: self._fill_places(menu))
         self.move_button.setMenu(menu)
+        row.addWidget(self.move_button)  # first, since the other button's width changes with its text
         row.addWidget(self.archive_button)
-        row.addWidget(self.move_button)
         row.addWidget(self.cancel_button)
         row.addWidget(self.restore_button)
         row.addStretch(1)
@@ -167,8 +167,9 @@ class DiskDialog(QDialog):
         self.tidies.setChecked(self._storage.read()[0].policy.on)
         trashed = self._storage.trashed
         self.undo_button.setText(tr("Restore {count} from trash", count=trashed))
+        self.undo_button.setVisible(trashed > 0)
         for each in self.policy_buttons:
-            each.setEnabled(not archives.working and (trashed > 0 or each is not self.undo_button))
+            each.setEnabled(not archives.working)
         free = size_text(archives.free_bytes)
         self.told.setText(
             archives.working
@@ -182,6 +183,7 @@ class DiskDialog(QDialog):
 
     def _fill(self, rows: list[DiskRow]) -> None:
         self._shown = rows
+        self.table.clearSelection()  # its rows will be others
         self.table.setRowCount(len(rows))
         if rows and self.height() < MOST_HEIGHT:  # as high as its rows need
             self.resize(self.width(), min(MOST_HEIGHT, self.minimumSizeHint().height() + ROW * max(0, len(rows) - 4)))
