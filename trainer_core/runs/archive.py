@@ -28,7 +28,15 @@ from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import ConfigError, LabError, in_words
 from trainer_core.wire.regular_files import open_regular
-from trainer_core.wire.run_record import ARCHIVED, LATEST_S, STORAGE_TAG, RunRecord, is_archived, is_run_id, where_archived
+from trainer_core.wire.run_record import (
+    ARCHIVED,
+    LATEST_S,
+    STORAGE_TAG,
+    RunRecord,
+    is_archived,
+    is_run_id,
+    where_archived,
+)
 
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
