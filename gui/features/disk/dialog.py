@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.features.disk.controller import DiskRow, old_rows
+from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
 from gui.features.disk.storage import StorageController
 from gui.kit.dialogs import ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
@@ -38,27 +35,10 @@ DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
 
 
-class Archives(Protocol):
-    """Interface of `ArchivesController` as used by the dialog."""
-
-    changed: Any
-    rows: list[DiskRow]
-    working: str
-
-    @property
-    def free_bytes(self) -> int: ...
-    @property
-    def folder(self) -> Path: ...
-    def measure(self) -> None: ...
-    def archive(self, run_ids: list[str]) -> None: ...
-    def restore(self, file: Path) -> None: ...
-    def cancel(self) -> None: ...
-
-
 class DiskDialog(QDialog):
     """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
-    def __init__(self, parent: QWidget, archives: Archives, storage: StorageController) -> None:
+    def __init__(self, parent: QWidget, archives: ArchivesController, storage: StorageController) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName("diskDialog")
