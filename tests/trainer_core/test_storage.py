@@ -71,7 +71,7 @@ def test_a_moved_run_is_the_same_run(home: HomePaths, profiles: Storage) -> None
         assert len(read_history(home.run(RUN).train_log).events) == 3
     file = archive(home, RUN, home.archives, remove=True)
     assert not target.exists(), "the files behind the link are gone too"
-    restore(file, home)
+    assert restore(file, home).tags == {}
     assert contents(home.run(RUN).root) == {name: data for name, data in before.items() if name != "latest"}
 
 

@@ -29,7 +29,15 @@ from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import ConfigError, LabError, in_words
 from trainer_core.wire.regular_files import open_regular
-from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archived, is_run_id, where_archived
+from trainer_core.wire.run_record import (
+    ARCHIVED,
+    LATEST_S,
+    STORAGE_TAG,
+    RunRecord,
+    is_archived,
+    is_run_id,
+    where_archived,
+)
 
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
@@ -68,6 +76,8 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
         raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     if not record.state.is_end:
         raise ConfigError(f"run {record.title} is {record.state}: only an ended run can be archived")
+    kept = {name: value for name, value in record.tags.items() if name != STORAGE_TAG}
+    record = msgspec.structs.replace(record, tags=kept)  # it will be restored into the home itself
     target = folder / f"{run_id}{SUFFIX}"
     partial = target.with_name(f".{target.name}.tmp")
     lock = RunLock.take(paths)

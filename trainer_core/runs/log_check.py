@@ -200,14 +200,19 @@ class LogChecker:
 
         Logs begun before December 2026 have one in update records only, until they are resumed.
         """
-        update: object = getattr(record, "update", UNSET)
+        is_own = self._native or not isinstance(record, records.ResumeRecord)  # a guest's resume has no number
+        update: object = getattr(record, "update", UNSET) if is_own else UNSET
         is_imported = getattr(record, "reason", "") == "imported"  # its run may have had more consoles
         if isinstance(record, WITH_WEIGHTS) and self._batch and not record.env_steps % self._batch and not is_imported:
             update = record.env_steps // self._batch
-        wanted = records.trace_of(record.run_id, "N" if update is UNSET else update)
         found = record.trace_id
-        head, _, number = found.rpartition("-")
-        is_right = found == wanted if update is not UNSET else head == record.run_id and number.isdecimal()
+        if isinstance(update, int):
+            wanted = records.trace_of(record.run_id, update)
+            is_right = found == wanted
+        else:
+            wanted = f"{record.run_id}-N"
+            head, _, number = found.rpartition("-")
+            is_right = head == record.run_id and number.isdecimal()
         if found and not is_right:
             yield f"trace_id is {found!r}, expected {wanted!r}"
         self._is_traced |= bool(found) and not isinstance(record, records.UpdateRecord)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Protocol
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.features.disk.controller import DiskRow, old_rows
+from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
 from gui.features.disk.storage import StorageController
 from gui.kit.boxes import hbox, put, vbox
 from gui.kit.dialogs import Sheet, ask_file
@@ -31,34 +27,16 @@ from trainer_core.lab.storage_profiles import HOME_ITSELF
 from trainer_core.wire.run_record import STORAGE_TAG
 
 COLUMNS = ("Run", "Task", "Kept", "State", "Ended", "Best success", "Checkpoints", "Total")
-NARROW = {"Kept": 96, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
+NARROW = {"Kept": 112, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
 DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
 
 
-class Archives(Protocol):
-    """Interface of `ArchivesController` as used by the dialog."""
-
-    changed: Any
-    rows: list[DiskRow]
-    working: str
-    task_title: Callable[[str], str]
-
-    @property
-    def free_bytes(self) -> int: ...
-    @property
-    def folder(self) -> Path: ...
-    def measure(self) -> None: ...
-    def archive(self, run_ids: list[str]) -> None: ...
-    def restore(self, file: Path) -> None: ...
-    def cancel(self) -> None: ...
-
-
 class DiskDialog(Sheet):
     """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
-    def __init__(self, parent: QWidget, archives: Archives, storage: StorageController) -> None:
+    def __init__(self, parent: QWidget, archives: ArchivesController, storage: StorageController) -> None:
         super().__init__(parent, "diskDialog", tr("Disk use"))
         self._archives, self._storage = archives, storage
         self._shown: list[DiskRow] = []
@@ -129,7 +107,8 @@ class DiskDialog(Sheet):
         menu = QMenu(self.move_button)
         menu.aboutToShow.connect(lambda: self._fill_places(menu))
         self.move_button.setMenu(menu)
-        put(row, self.archive_button, self.move_button, self.cancel_button, self.restore_button, 1)
+        buttons = (self.archive_button, self.cancel_button, self.restore_button)
+        put(row, self.move_button, *buttons, 1)  # the move first: the next one's width changes with its text
         row.addWidget(button(tr("Close"), "diskClose", clicked=self.accept))
         return row
 
@@ -145,8 +124,9 @@ class DiskDialog(Sheet):
         self.tidies.setChecked(self._storage.read()[0].policy.on)
         trashed = self._storage.trashed
         self.undo_button.setText(tr("Restore {count} from trash", count=trashed))
+        self.undo_button.setVisible(trashed > 0)
         for each in self.policy_buttons:
-            each.setEnabled(not archives.working and (trashed > 0 or each is not self.undo_button))
+            each.setEnabled(not archives.working)
         free = size_text(archives.free_bytes)
         self.told.setText(
             archives.working
@@ -160,6 +140,7 @@ class DiskDialog(Sheet):
 
     def _fill(self, rows: list[DiskRow]) -> None:
         self._shown = rows
+        self.table.clearSelection()  # its rows will be others
         self.table.setRowCount(len(rows))
         if rows and self.height() < MOST_HEIGHT:  # as high as its rows need
             self.resize(self.width(), min(MOST_HEIGHT, self.minimumSizeHint().height() + ROW * max(0, len(rows) - 4)))
