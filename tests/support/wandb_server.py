@@ -71,34 +71,28 @@ class WandbServer(ThreadingHTTPServer):
             project = {"id": "p", "name": self.told["project"], "entity": {"id": "e", "name": "me"}}
             return {"upsertBucket": {"bucket": {**bucket, "project": project}, "inserted": len(self.history) == 0}}
         if "CreateRunFiles" in query:
-            files = [{"name": name, "uploadUrl": f"{self.url}/put/{name}"} for name in told["files"]]
+            files = [self._place(name) for name in told["files"]]
             return {"createRunFiles": {"runID": "b", "uploadHeaders": [], "files": files}}
         return self._of_artifact(query, told.get("input", {}))
 
     def _of_artifact(self, query: str, told: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a request about an artifact, such as W&B makes of each table."""
         if "CreateArtifactFiles" in query:
-            nodes = [
-                {
-                    "id": name,
-                    "name": name,
-                    "displayName": name,
-                    "uploadUrl": f"{self.url}/put/{name}",
-                    "uploadHeaders": [],
-                    "artifact": {"id": "a"},
-                }
-                for name in (file["name"] for file in told["artifactFiles"])
-            ]
+            nodes = [{**self._place(file["name"]), "artifact": {"id": "a"}} for file in told["artifactFiles"]]
             return {"createArtifactFiles": {"files": {"edges": [{"node": node} for node in nodes]}}}
         if "CreateArtifactManifest" in query:
-            file = {"id": "f", "name": "m", "uploadUrl": f"{self.url}/put/manifest", "uploadHeaders": []}
-            return {"createArtifactManifest": {"artifactManifest": {"id": "m", "file": file}}}
+            return {"createArtifactManifest": {"artifactManifest": {"id": "m", "file": self._place("manifest")}}}
         if "CommitArtifact" in query:
             return {"commitArtifact": {"artifact": {"id": "a", "digest": "d"}}}
         if "CreateArtifact" in query:
             sequence = {"id": "s", "latestArtifact": None}
             return {"createArtifact": {"artifact": {"id": "a", "state": "PENDING", "artifactSequence": sequence}}}
         return {"project": None}  # such an artifact is not there
+
+    def _place(self, name: str) -> dict[str, Any]:
+        """Return where a file is uploaded to."""
+        url = f"{self.url}/put/{name}"
+        return {"id": name, "name": name, "displayName": name, "uploadUrl": url, "uploadHeaders": []}
 
     def _bucket(self) -> dict[str, Any] | None:
         if not self.history:

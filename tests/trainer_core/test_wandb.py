@@ -241,6 +241,19 @@ def test_a_server_that_dies_in_the_middle_loses_nothing(paths: RunPaths, server:
     assert curves(offline(paths, tmp_path)) == logged(written)
 
 
+def test_a_server_that_refuses_in_the_middle_is_not_taken_for_one_that_has_all(
+    paths: RunPaths, server: WandbServer
+) -> None:
+    agree(paths, "p")
+    write(paths, 1)
+    sender = sending(paths)
+    wait_until(lambda: state(paths) == "connected")
+    server.mode = "refuse"
+    write(paths, 2)
+    found = end(sender)
+    assert (found.state, "refused what W&B's client sent" in found.reason) == ("failed", True), found
+
+
 def test_a_server_that_refuses_or_was_never_there_is_told(paths: RunPaths, server: WandbServer) -> None:
     agree(paths, "p")
     write(paths, 1)

@@ -25,7 +25,7 @@ INSTALL = "pip install 'dmglab[wandb]'"
 
 def load_client(**variables: str) -> Any:
     """Return the module wandb, loaded with these environment variables. Raises LabError if it is not installed."""
-    tell_libraries(WANDB_SILENT="true", WANDB_ERROR_REPORTING="false", **variables)
+    tell_libraries(**{"WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false", **variables})
     try:
         import wandb  # pyright: ignore[reportMissingImports]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import os
 import shutil
 import sys
@@ -34,7 +35,7 @@ from trainer_core.runs.wandb_run import FILE, WandbRun, read_wandb
 from trainer_core.wire import records
 from trainer_core.wire.addresses import without_secrets
 from trainer_core.wire.checks import Check
-from trainer_core.wire.errors import LabError, in_words, shortened
+from trainer_core.wire.errors import FailureError, LabError, in_words, shortened
 from trainer_core.wire.process_guard import GRACE_S, die_with_parent, end_group, on_stop_signals
 
 POLL_S, RETRY_S, ANSWER_S = 1.0, 15.0, 5.0
@@ -45,6 +46,8 @@ SETTLED_S = 5.0
 """Age of a clip's or table's last write from which it counts as complete while the run goes on."""
 CLIPS = {".mp4", ".gif", ".webm"}
 TABLE_ROWS = 10
+GAVE_UP = "will not be synced"
+"""Words of the client when it sends no more, since the server refused something; `finish` then succeeds too."""
 SLICE_BYTES = 1 << 20
 REST = "`dmglab export {run} --to wandb_offline`, then `wandb sync`, sends the rest"
 
@@ -104,6 +107,8 @@ class Sender:
         self._failed = False
         self._lost: list[str] = []
         """Clips and tables that the client did not take."""
+        self._said = io.StringIO()
+        """Warnings of the client, which it prints on standard error."""
 
     def tell(self, state: str, reason: str = "", **more: Any) -> None:
         """Write the state into `wandb.json` if it changed, and on standard error."""
@@ -111,7 +116,7 @@ class Sender:
         if new == self.told:
             return
         if (new.state, new.reason, new.url) != (self.told.state, self.told.reason, self.told.url):
-            print(f"W&B: {new.words} {new.url}".rstrip(), file=sys.stderr, flush=True)
+            print(f"W&B: {new.words} {new.url}".rstrip(), file=sys.__stderr__, flush=True)
         self.told = new
         if not self._agreed:
             return
@@ -121,18 +126,22 @@ class Sender:
     def run(self) -> int:
         """Send the run until its end; return the exit status."""
         try:
-            self._wandb = load_client(WANDB_MODE="online")
-            self._url = str(self._wandb.setup().settings.base_url)
-            logged = self._connect()
-            if logged is not None:
-                self._follow(logged)
-                self._finish(logged)
+            with contextlib.redirect_stderr(self._said):
+                self._send()
         except (LabError, OSError) as error:
             self.tell("failed", in_words(error))
         except Exception as error:  # the client has many, and its own process may die
             self.tell("failed", f"{_one_line(error)}; {self._rest}")
         shutil.rmtree(self._folder, ignore_errors=True)
         return self.told.state != "sent"
+
+    def _send(self) -> None:
+        self._wandb = load_client(WANDB_MODE="online", WANDB_SILENT="false")
+        self._url = str(self._wandb.setup().settings.base_url)
+        logged = self._connect()
+        if logged is not None:
+            self._follow(logged)
+            self._finish(logged)
 
     @property
     def _agreed(self) -> bool:
@@ -141,8 +150,8 @@ class Sender:
 
     def _connect(self) -> Any:
         """Return W&B's run; None if it cannot be begun. Waits for a server that does not answer."""
-        while True:
-            is_last = self._over(0) or not self._agreed
+        while self._agreed:
+            is_last = self._over(0)
             why, is_final = unreachable(self._url), False
             if not why:
                 try:
@@ -190,12 +199,19 @@ class Sender:
             self._next_look = time.monotonic() + RETRY_S
             why = unreachable(self._url)
             self.tell("waiting" if why else "connected", f"{without_secrets(self._url)}: {why}" if why else "")
+            self._require_sending()
+
+    def _require_sending(self) -> None:
+        """Raise FailureError if the client sends no more."""
+        if GAVE_UP in self._said.getvalue():
+            raise FailureError(f"{without_secrets(self._url)} refused what W&B's client sent; {self._rest}")
 
     def _send_files(self, logged: Any, is_over: bool) -> None:
         """Log the clips and sample tables that are complete and not yet sent, at the newest record."""
         for path, make in self._media():
-            name = f"{path.parent.name}/{path.name}"
-            age = time.time() - path.stat().st_mtime
+            name, age = f"{path.parent.name}/{path.name}", 0.0
+            with contextlib.suppress(OSError):  # deleted meanwhile
+                age = time.time() - path.stat().st_mtime
             if name not in self.told.files and (is_over or age >= SETTLED_S):
                 self.tell(self.told.state, self.told.reason, files={**self.told.files, name: False})
                 try:
@@ -221,18 +237,27 @@ class Sender:
 
     def _finish(self, logged: Any) -> None:
         """Let the client send the rest and end the run; a server that answers gets ten times as long."""
-        ended = threading.Thread(target=logged.finish, kwargs={"exit_code": int(self._failed)}, daemon=True)
+        problems: list[str] = []
+
+        def finish() -> None:
+            try:
+                logged.finish(exit_code=int(self._failed))
+            except Exception as error:  # the client's own process died
+                problems.append(_one_line(error))
+
+        ended = threading.Thread(target=finish, daemon=True)
         ended.start()
         began, rounds = time.monotonic(), 1
         while ended.is_alive() and time.monotonic() - began < rounds * self._grace_s():
             ended.join(0.2)
             is_due = time.monotonic() - began >= rounds * FINISH_S
             rounds += is_due and rounds < 10 and not unreachable(self._url)
-        if ended.is_alive():
-            why = unreachable(self._url) or "the server is slow"
-            self.tell("failed", f"{without_secrets(self._url)}: {why}; {self._rest}")
-        else:
-            self.tell("sent", self.told.reason, files={name: name not in self._lost for name in self.told.files})
+        self._require_sending()
+        if ended.is_alive() or problems:
+            why = "".join(problems) or unreachable(self._url) or "the server is slow"
+            raise FailureError(f"{without_secrets(self._url)}: {why}; {self._rest}")
+        reason = f"W&B did not take {', '.join(self._lost)}" if self._lost else ""
+        self.tell("sent", reason, files={name: name not in self._lost for name in self.told.files})
 
 
 def _read_to_end(over: threading.Event) -> None:
