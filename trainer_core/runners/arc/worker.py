@@ -82,7 +82,7 @@ class ArcTrainee(Trainee):
                 levels = self.game.levels
                 self.game.act(turn)
                 self._count(turn.action, self.game.levels - levels)
-            reason = f"{self.wins} games won" if self.wins else "the agent has nothing left to do"
+            reason = f"games won: {self.wins}" if self.wins else "the agent has nothing left to do"
             raise RunEnded(RunState.FINISHED, reason)
         finally:
             self._record()
