@@ -10,22 +10,18 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.output import Result, say
-from trainer_core.envs.arc.agents import ArcAgent, Explorer, OwnAgent, RandomAgent, ScriptAgent
+from trainer_core.envs.arc.agents import ArcAgent, make_agent
 from trainer_core.envs.arc.game import ArcGame, open_arc_game, open_static_game
-from trainer_core.envs.arc.llm_agent import PATIENT_S, LlmAgent
+from trainer_core.envs.arc.llm_agent import LlmAgent
 from trainer_core.envs.arc.static import SESSION
-from trainer_core.envs.language_model import LanguageModel
 from trainer_core.lab.arc_games import RESET, WIN, is_arc
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_writer import write_json
-from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY
-from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import MAX_SEED, limits
 
 PROGRESS_S = 2.0
 """Seconds between two lines of progress."""
-AGENTS = {"explore": Explorer, "random": RandomAgent}
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Options:
     """Address of an ARC-AGI-3 server, for example https://three.arcprize.org; its key is read from ARC_API_KEY."""
     agent: str = "explore"
     """explore, random, script (with --script), llm (with --llm), or MODULE:CLASS of your own."""
-    script: Path | None = None
+    script: str = ""
     """File with one action a line: RESET, ACTION1 ... ACTION7, ACTION6 X Y."""
     llm: str = ""
     """Address of a language model's OpenAI-compatible API; its key is read from DMGLAB_LLM_KEY."""
@@ -56,7 +52,7 @@ class Options:
 
 def evaluate(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "arc eval", argv)
-    agent = make_agent(options)
+    agent = make_agent(options.agent, options.seed, script=options.script, llm=options.llm, llm_model=options.llm_model)
     game = _open(options, home_paths(options.home))
     try:
         found = _played(game, agent, options.actions)
@@ -72,26 +68,6 @@ def evaluate(argv: list[str]) -> dict[str, Any]:
         found |= {"replay": str(recordings[-1])} if recordings else {}
     found["score"] = float(found["card"].get("score") or 0.0)
     return Result(found, _text(found))
-
-
-def make_agent(options: Options) -> ArcAgent:
-    """Return the agent that the options name. Raises LabError."""
-    name = options.agent
-    if name in AGENTS:
-        return AGENTS[name](options.seed)
-    if name == "script":
-        if options.script is None:
-            raise ConfigError("the agent script needs a file of actions: name it with --script")
-        return ScriptAgent(options.script)
-    if name == "llm":
-        if not options.llm:
-            raise ConfigError(f"the agent llm needs the address of a language model: --llm {LLM_EXAMPLE}")
-        model = LanguageModel(options.llm, options.llm_model, timeout_s=PATIENT_S, key=server_key(LLM_KEY))
-        return LlmAgent(model)
-    module, _, class_name = name.partition(":")
-    if not module or not class_name:
-        raise ConfigError(f"no agent {name!r}: it is explore, random, script, llm, or MODULE:CLASS of yours")
-    return OwnAgent(name, options.seed)
 
 
 def _open(options: Options, home: HomePaths) -> ArcGame:

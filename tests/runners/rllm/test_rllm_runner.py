@@ -432,7 +432,7 @@ def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Pat
     spec = rllm_spec(2, algo="verl", rollout="hf", verl_python=python, **more)
 
     async def body(service: TrainerService) -> None:
-        run = await run_to_end(service, spec)
+        run = await run_to_end(service, spec, 5 * PATIENCE_S)  # Ray takes minutes to start
         assert run.state is RunState.FINISHED, run.reason
         updates = await history(service, run.run_id, records.UpdateRecord)
         learned = [event for event in updates if "actor/pg_loss" in event.metrics]
@@ -446,4 +446,4 @@ def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Pat
         assert (home.run(run.run_id).root / pointer["path"] / "actor").is_dir()
         assert batches(home.run(run.run_id).root)
 
-    in_service(home, body, 5 * PATIENCE_S)
+    in_service(home, body, 6 * PATIENCE_S)

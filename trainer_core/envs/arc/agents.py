@@ -15,7 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from trainer_core.envs.arc.game import ArcGame, Turn
+from trainer_core.envs.arc.llm_agent import PATIENT_S, LlmAgent
+from trainer_core.envs.language_model import LanguageModel
 from trainer_core.lab.arc_games import CLICK, RESET, SIDE
+from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY
+from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import ConfigError, FailureError, LabError
 
 LINE = re.compile(r"(RESET|ACTION[1-7])(?:\s+(\d{1,2})\s+(\d{1,2}))?")
@@ -29,6 +33,23 @@ class ArcAgent(Protocol):
     def act(self, game: ArcGame) -> Turn | None:
         """Return the next action for the grid that `game` shows; None if no action is left."""
         ...
+
+
+def make_agent(name: str, seed: int, *, script: str = "", llm: str = "", llm_model: str = "") -> ArcAgent:
+    """Return the agent `name`: explore, random, script (a file), llm (an address), or MODULE:CLASS. Raises LabError."""
+    if name in ("explore", "random"):
+        return (Explorer if name == "explore" else RandomAgent)(seed)
+    if name == "script":
+        if not script:
+            raise ConfigError("the agent script needs a file of actions: name it with --script")
+        return ScriptAgent(Path(script))
+    if name == "llm":
+        if not llm:
+            raise ConfigError(f"the agent llm needs the address of a language model: --llm {LLM_EXAMPLE}")
+        return LlmAgent(LanguageModel(llm, llm_model, timeout_s=PATIENT_S, key=server_key(LLM_KEY)))
+    if not all(name.partition(":")):
+        raise ConfigError(f"no agent {name!r}: it is explore, random, script, llm, or MODULE:CLASS of yours")
+    return OwnAgent(name, seed)
 
 
 class OwnAgent:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.envs.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
+from trainer_core.envs.arc.agents import ArcAgent, make_agent
 from trainer_core.envs.arc.game import ArcGame, Turn, open_arc_game
-from trainer_core.envs.arc.llm_agent import PATIENT_S, LlmAgent
 from trainer_core.envs.arc.rules import OBS_SHAPE
-from trainer_core.envs.language_model import LanguageModel
 from trainer_core.envs.recording_writer import RecordingWriter
 from trainer_core.host.run import Host
 from trainer_core.host.trainee import RunEnded, Trainee
 from trainer_core.lab.arc_games import PALETTE, RESET, WIN
 from trainer_core.runners.arc.runner import ArcConfig
 from trainer_core.runs.log_writer import write_json
-from trainer_core.wire.addresses import LLM_KEY
 from trainer_core.wire.buttons import ACTIONS
-from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.run_record import RunState
 
@@ -38,20 +33,12 @@ BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}
 def make_trainee(host: Host) -> Trainee:
     config = host.spec.configure(ArcConfig)
     task = f"{config.task}@{config.server}" if config.server else config.task
-    agent = _agent(config)
+    agent = make_agent(config.algo, config.seed, script=config.script, llm=config.llm, llm_model=config.llm_model)
     if not config.server:
         host.find_task()
     game = open_arc_game(task, host.home, host.paths.root / RECORDINGS)
     host.closing.callback(game.close)
     return ArcTrainee(host, config, game, agent)
-
-
-def _agent(config: ArcConfig) -> ArcAgent:
-    if config.algo == "script":
-        return ScriptAgent(Path(config.script))
-    if config.algo == "llm":
-        return LlmAgent(LanguageModel(config.llm, config.llm_model, timeout_s=PATIENT_S, key=server_key(LLM_KEY)))
-    return (Explorer if config.algo == "explore" else RandomAgent)(config.seed)
 
 
 class ArcTrainee(Trainee):
@@ -82,7 +69,7 @@ class ArcTrainee(Trainee):
                 levels = self.game.levels
                 self.game.act(turn)
                 self._count(turn.action, self.game.levels - levels)
-            reason = f"{self.wins} games won" if self.wins else "the agent has nothing left to do"
+            reason = f"games won: {self.wins}" if self.wins else "the agent has nothing left to do"
             raise RunEnded(RunState.FINISHED, reason)
         finally:
             self._record()
