@@ -28,7 +28,7 @@ from trainer_core.wire.environment import child_environment, python_path
 from trainer_core.wire.run_record import RunRecord
 
 extra_library("ray", "python -m pip install 'dmglab[ray]'")
-PATIENCE_S = 180.0
+PATIENCE_S = 500.0
 
 
 def until(condition: Callable[[], Any]) -> Any:
