@@ -28,7 +28,7 @@ from trainer_core.wire.environment import child_environment, python_path
 from trainer_core.wire.run_record import RunRecord
 
 extra_library("ray", "python -m pip install 'dmglab[ray]'")
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 
 
 def until(condition: Callable[[], Any]) -> Any:
@@ -52,7 +52,7 @@ class Cluster:
 
     def __init__(self, folder: Path, temporary: Path) -> None:
         self.home = HomePaths(folder)
-        gcs, port = free_ports(2)
+        gcs, port, agent = free_ports(3)
         self.address = f"ray+http://127.0.0.1:{port}"
         here = os.path.dirname(sys.executable)
         self.environment = child_environment(
@@ -62,7 +62,7 @@ class Cluster:
         os.environ["RAY_AUTH_TOKEN"] = self.environment["RAY_AUTH_TOKEN"]
         self.head = self._node("--head", f"--port={gcs}", f"--dashboard-port={port}", f"--temp-dir={temporary}")
         until(self._answers)
-        self.second = self._node(f"--address=127.0.0.1:{gcs}")
+        self.second = self._node(f"--address=127.0.0.1:{gcs}", f"--dashboard-agent-listen-port={agent}")
         until(lambda: self._nodes() == 2)
 
     def _node(self, *more: str) -> subprocess.Popen[bytes]:

@@ -84,7 +84,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def _resume_guest(
     runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options, limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """Continue the run of another library in the process of that library.
+    """Continue a run of another library, or on another host, in a child process.
 
     New limits reach DMG Lab's workers only: a foreign program reads config.json itself.
     """

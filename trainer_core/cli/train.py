@@ -12,7 +12,7 @@ from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.output import say
-from trainer_core.cli.train_guest import detach, follow
+from trainer_core.cli.train_guest import absolute_folders, detach, follow
 from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
@@ -129,7 +129,8 @@ def order_of(found: Options) -> Order:
     """Return the options as an order for the background process. Raises ConfigError."""
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
-    spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
+    config = _limited(found.run, "`dmglab stop`")
+    spec = RunSpec.of(dataclasses.replace(config, **absolute_folders(config)))
     return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name, found.wandb)
 
 

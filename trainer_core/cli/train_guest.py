@@ -57,11 +57,11 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
     runner = find_runner(runner_id)
     options = parse(_options(runner, manner), f"{command} --runner {runner_id}", argv)
     neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
-    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run) | _absolute_folders(options.run))
+    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run) | absolute_folders(options.run))
     return options, Order(runner, spec, home_paths(options.home), options.name, options.wandb)
 
 
-def _absolute_folders(chosen: Any) -> dict[str, str]:
+def absolute_folders(chosen: Any) -> dict[str, str]:
     """Return the folder options as absolute paths: the trainer's process has another working directory."""
     named = {
         field.name: getattr(chosen, field.name)

@@ -221,8 +221,8 @@ class Sender:
                     self.tell(self.told.state, f"{name}: {_one_line(error)}")
 
     def _media(self) -> Iterator[tuple[Path, Callable[[], Any]]]:
-        shelf = home_of(self._run).runs.parent / "videos"
-        for path in sorted([*self._run.videos.rglob("*"), *(shelf / self._run.run_id).rglob("*")]):
+        clips = home_of(self._run).videos.glob(f"{self._run.run_id}-*")
+        for path in sorted([*self._run.videos.rglob("*"), *clips]):
             if path.suffix in CLIPS and path.is_file():
                 yield path, lambda path=path: self._wandb.Video(str(path), format=path.suffix[1:])
         for batch in batches(self._run.root):

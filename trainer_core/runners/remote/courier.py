@@ -59,7 +59,7 @@ from trainer_core.wire.regular_files import read_regular
 from trainer_core.wire.run_record import END_STATES, RunState
 from trainer_core.wire.standard_streams import outlive_reader_of_stderr
 
-AGAIN_S, GIVE_UP_S = 1.0, 60.0
+AGAIN_S, GIVE_UP_S = 1.0, 120.0
 """Seconds between two attempts to reach the cluster, and after which it counts as gone."""
 STOP_S = 120
 """Seconds that Ray waits for a stopped job to save, before it kills it."""
@@ -151,8 +151,8 @@ class Courier:
         while not has_ended:
             try:
                 info = self._jobs.info(self._job)
-                heard = time.monotonic()
                 has_ended, self._node = info["status"] in ENDED, info.get("driver_node_id") or ""
+                heard = heard if self._node else time.monotonic()  # it may wait long for its place
                 for line in self._output(seen, follow=not has_ended):
                     seen, heard = seen + len(line), time.monotonic()
                     yield line
