@@ -242,7 +242,7 @@ def test_the_mind_of_a_finished_run_is_read_from_its_log(qtbot: QtBot, app: App)
     qtbot.waitUntil(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
     tabs.setCurrentWidget(tab)
     qtbot.waitUntil(lambda: tab.sections[0].childCount() == 1)
-    assert [section.child(0).text(0) for section in tab.sections] == ["door(open)", "leave", "a tell b to c"]
+    assert [there(section.child(0)).text(0) for section in tab.sections] == ["door(open)", "leave", "a tell b to c"]
     assert tab.heading.text().endswith("episode 3, step 9")
 
 

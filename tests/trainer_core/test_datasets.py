@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: Server  # type: ignore[assignment]
 
     def do_GET(self) -> None:
         data = self.server.files.get(self.path)
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.over.wait(10)
 
-    def log_message(self, *_: Any) -> None: ...
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BufferedRandom
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from trainer_core.lab.datasets import (
     HDF5,
@@ -146,7 +147,7 @@ def download(
         raise ConfigError(_disk_words(error, part)) from None
 
 
-def _checked(address: Address, file: BinaryIO, wanted: dict[str, str], part: Path) -> str:
+def _checked(address: Address, file: BufferedRandom, wanted: dict[str, str], part: Path) -> str:
     """Return the SHA-256 of a whole downloaded file. Raises ConfigError, and deletes it, if it is not the one."""
     file.seek(0)
     complaint = ""
@@ -170,7 +171,7 @@ def _checked(address: Address, file: BinaryIO, wanted: dict[str, str], part: Pat
 # -- HTTP -------------------------------------------------------------------------------------
 
 
-def _fetch(url: str, file: BinaryIO, part: Path, tell: Tell) -> None:
+def _fetch(url: str, file: BufferedRandom, part: Path, tell: Tell) -> None:
     """Download `url` into the open file `part`, going on where an earlier try was cut. Raises ConfigError, OSError."""
     for left in reversed(range(TRIES)):
         before = file.seek(0, 2)
@@ -190,7 +191,7 @@ def _fetch(url: str, file: BinaryIO, part: Path, tell: Tell) -> None:
             raise ConfigError(f"{url}: {cut} after {size(have)}; the same command goes on from there")
 
 
-def _fetch_once(url: str, file: BinaryIO, part: Path, tell: Tell) -> bool:
+def _fetch_once(url: str, file: BufferedRandom, part: Path, tell: Tell) -> bool:
     """Download the rest of `url`; return whether it is whole now. Raises OSError and HTTPException."""
     have, mark = file.seek(0, 2), _mark(part, url)
     headers = {"Range": f"bytes={have}-", "If-Range": mark} if have and mark else {}
