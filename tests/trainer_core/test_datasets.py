@@ -14,8 +14,8 @@ import pytest
 
 from trainer_core.cli.main import main
 from trainer_core.lab import dataset_download, datasets
-from trainer_core.lab.dataset_download import SIGNATURE, address_of, download
-from trainer_core.lab.datasets import DatasetCache, check_space
+from trainer_core.lab.dataset_download import address_of, download
+from trainer_core.lab.datasets import SIGNATURE, DatasetCache, check_space
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.errors import ConfigError
 

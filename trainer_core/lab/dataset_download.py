@@ -28,6 +28,7 @@ from trainer_core.lab.datasets import (
     INTACT,
     METADATA,
     SHA256,
+    SIGNATURE,
     SPARE_BYTES,
     Dataset,
     DatasetCache,
@@ -46,7 +47,6 @@ PATIENCE_S = 30.0
 """Seconds that a server may send nothing."""
 TRIES = 5
 """Times that a cut download is continued at once; the next call continues it again."""
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CHUNK = 1 << 18
 MINARI_NAME = re.compile(r"([A-Za-z0-9_-]+)/((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+-v\d+)")
 _MUJOCO = re.compile(

@@ -37,6 +37,8 @@ NAMED = 16
 SHA256 = re.compile(r"[0-9a-f]{12,64}")
 D4RL = "d4rl"
 """Value of `layout` in the metadata of a file with D4RL's layout."""
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""First bytes of an HDF5 file."""
 CHUNK = 1 << 20
 SPARE_BYTES = 500 << 20
 """Bytes that stay free beside a dataset: of the disk for checkpoints, of the memory for the networks."""
@@ -141,6 +143,8 @@ class DatasetCache:
         file = place if place.is_file() else place / HDF5
         if not file.is_file():
             raise ConfigError(f"{place}: no Minari dataset ({HDF5} is missing)")
+        if file is place and not _is_hdf5(file):
+            raise ConfigError(f"{file} is no HDF5 file; give a file with D4RL's layout or a Minari dataset's folder")
         manifest = Manifest() if place.is_file() else _manifest(place)
         kept = manifest.sha256
         found = kept if quick and kept and manifest.stamp == _stamp(file) else _sha256(file)
@@ -309,6 +313,14 @@ def _manifest(folder: Path) -> Manifest:
 def _write_manifest(folder: Path, facts: Manifest) -> None:
     facts = msgspec.structs.replace(facts, stamp=_stamp(folder / HDF5), checked_at=time.time())
     replace_file(folder / MANIFEST, msgspec.json.encode(facts) + b"\n")
+
+
+def _is_hdf5(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(SIGNATURE)) == SIGNATURE
+    except OSError:
+        return False
 
 
 def _stamp(file: Path) -> list[int]:
