@@ -34,7 +34,10 @@ def test_records_of_version_1_are_read_as_todays() -> None:
     assert set(old) == set(new)
     for kind, line in old.items():
         assert b'"v":1' in line
-        assert records.decode(line) == records.decode(new[kind]), kind
+        today = records.decode(new[kind])
+        if isinstance(today, records.UpdateRecord):
+            today = msgspec.structs.replace(today, mind=msgspec.UNSET)  # which version 1 had not
+        assert records.decode(line) == today, kind
 
 
 def test_another_trainers_update_needs_three_numbers_and_keeps_its_own() -> None:
