@@ -19,7 +19,7 @@ from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
 from gui.features.curves.saved_views import ViewHistory
-from gui.features.curves.scene import ALL
+from gui.features.curves.scene import ALL, turned_online
 from gui.features.curves.view import CurvesView
 from gui.kit import object_names as names
 from gui.kit import theme
@@ -28,6 +28,7 @@ from gui.kit.plot_picture import Picture, stroke
 from gui.kit.plot_shapes import CROWD, Curve, Scene, place_text, short_number, spread, ticks
 from gui.kit.settings import Settings
 from gui.state.appearance import Appearance
+from gui.state.seed_groups import SeedGroup
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import QtBot, foreign_record, grow, replaced, show_dock
@@ -75,6 +76,7 @@ def test_a_run_that_goes_on_online_has_a_line_there_and_both_scores(qtbot: QtBot
         card.redraw()
         shown = card.canvas.shown
         assert ([turn.x.tolist() for turn in shown.turns], shown.turn_words) == ([[40.0]], words)
+    assert turned_online(SeedGroup([model.runs["r"]] * 2, "range", ""), "env_steps") == 40.0
 
 
 def test_outliers_may_lie_outside_and_plots_are_found_by_name(qtbot: QtBot, app: App, view) -> None:

@@ -33,7 +33,7 @@ from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.lab import checkpoint_manifest
-from trainer_core.lab.datasets import DatasetCache
+from trainer_core.lab.datasets import SIGNATURE, DatasetCache
 from trainer_core.lab.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.catalog import find_runner, registered_runners
@@ -242,7 +242,7 @@ def test_the_mind_of_a_finished_run_is_read_from_its_log(qtbot: QtBot, app: App)
     qtbot.waitUntil(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
     tabs.setCurrentWidget(tab)
     qtbot.waitUntil(lambda: tab.sections[0].childCount() == 1)
-    assert [section.child(0).text(0) for section in tab.sections] == ["door(open)", "leave", "a tell b to c"]
+    assert [there(section.child(0)).text(0) for section in tab.sections] == ["door(open)", "leave", "a tell b to c"]
     assert tab.heading.text().endswith("episode 3, step 9")
 
 
@@ -252,7 +252,7 @@ def test_the_dock_tells_the_state_of_the_dataset_and_offers_those_that_are_kept(
     cache, datasets, badge = DatasetCache(app.bridge.home), app[DatasetsController], find(app, "datasetBadge")
     assert not find(app, "datasetBar").isVisible()
     file = app.bridge.home.root / "hopper-medium-v2.hdf5"
-    file.write_bytes(b"steps")
+    file.write_bytes(SIGNATURE + b"steps")
     kept = cache.keep(cache.find(str(file)))
     choose(app, "corl")
     qtbot.waitUntil(lambda: find(app, "field_data", QComboBox).count() == 1)

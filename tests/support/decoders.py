@@ -60,6 +60,7 @@ from trainer_core.formats.plot import read_series
 from trainer_core.host.checkpoint import load_policy, load_trainer_state, pack_state
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.arc_games import read_game
+from trainer_core.lab.dataset_download import _mark, _pins
 from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import ASSETS, HomePaths
@@ -71,6 +72,7 @@ from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
+from trainer_core.runners.corl.runner import check_spaces
 from trainer_core.runners.d3rlpy.runner import is_demonstration
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runs.archive import archive, restore
@@ -465,6 +467,14 @@ def _dataset(folder: Path) -> None:
     _put(folder / "data" / "main_data.hdf5", b"\x89HDF")
 
 
+def _kept_dataset(folder: Path) -> None:
+    sha256 = "0a" * 32
+    _json("datasets/0a0a0a0a0a0a0a0a/manifest.json", {"sha256": sha256, "stamp": [1, 2], "checked_at": 1.0})(folder)
+    _json("datasets/pins.json", {"a": {"sha256": sha256, "url": "u"}})(folder)
+    _json("x.json", {"url": "u", "mark": "m"})(folder)
+    _json("training/runs/r/train_log.jsonl", {"versions": {"dataset_sha256": sha256}})(folder)
+
+
 class _Settings(Settings):
     """What the app remembers: the text of each key is the file's."""
 
@@ -830,8 +840,19 @@ _DECODERS = (
     Decoder(
         "Minari dataset",
         _dataset,
-        lambda f: DatasetCache(HomePaths(f)).find(str(f)),
+        lambda f: check_spaces(DatasetCache(HomePaths(f)).find(str(f)), ""),
         (Part("data/metadata.json", "json"),),
+    ),
+    Decoder(
+        "kept dataset",
+        _kept_dataset,
+        lambda f: (DatasetCache(HomePaths(f)).unused(), _pins(DatasetCache(HomePaths(f))), _mark(f / "x", "u")),
+        (
+            Part("datasets/0a0a0a0a0a0a0a0a/manifest.json", "json"),
+            Part("datasets/pins.json", "json"),
+            Part("x.json", "json"),
+            Part("training/runs/r/train_log.jsonl", "json"),
+        ),
     ),
     Decoder(
         "watched memory",

@@ -14,8 +14,8 @@ import pytest
 
 from trainer_core.cli.main import main
 from trainer_core.lab import dataset_download, datasets
-from trainer_core.lab.dataset_download import SIGNATURE, address_of, download
-from trainer_core.lab.datasets import DatasetCache, check_space
+from trainer_core.lab.dataset_download import address_of, download
+from trainer_core.lab.datasets import SIGNATURE, DatasetCache, check_space
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.errors import ConfigError
 
@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: Server  # type: ignore[assignment]
 
     def do_GET(self) -> None:
         data = self.server.files.get(self.path)
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.over.wait(10)
 
-    def log_message(self, *_: Any) -> None: ...
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 @pytest.fixture

@@ -67,6 +67,7 @@ OTHERS = {
     "trainer_core/runners/rllm/in_verl/": "files that our worker wrote, in VERL's process",
     "trainer_core/runners/rllm/verl_process.py": "a checkpoint's pointer, in the guest's process",
     "trainer_core/runners/rllm/worker.py": "a checkpoint's state, in the guest's process",
+    "trainer_core/lab/dataset_download.py:_read_metadata": "a server's answer: test_datasets has rubbish",
     "gui/kit/words.py": "our own translations",
 }
 """Functions that decode and are not in the table: a folder, a file or file:function, and why."""

@@ -19,14 +19,16 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BufferedRandom
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from trainer_core.lab.datasets import (
     HDF5,
     INTACT,
     METADATA,
     SHA256,
+    SIGNATURE,
     SPARE_BYTES,
     Dataset,
     DatasetCache,
@@ -45,7 +47,6 @@ PATIENCE_S = 30.0
 """Seconds that a server may send nothing."""
 TRIES = 5
 """Times that a cut download is continued at once; the next call continues it again."""
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CHUNK = 1 << 18
 MINARI_NAME = re.compile(r"([A-Za-z0-9_-]+)/((?:[A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+-v\d+)")
 _MUJOCO = re.compile(
@@ -146,7 +147,7 @@ def download(
         raise ConfigError(_disk_words(error, part)) from None
 
 
-def _checked(address: Address, file: BinaryIO, wanted: dict[str, str], part: Path) -> str:
+def _checked(address: Address, file: BufferedRandom, wanted: dict[str, str], part: Path) -> str:
     """Return the SHA-256 of a whole downloaded file. Raises ConfigError, and deletes it, if it is not the one."""
     file.seek(0)
     complaint = ""
@@ -170,7 +171,7 @@ def _checked(address: Address, file: BinaryIO, wanted: dict[str, str], part: Pat
 # -- HTTP -------------------------------------------------------------------------------------
 
 
-def _fetch(url: str, file: BinaryIO, part: Path, tell: Tell) -> None:
+def _fetch(url: str, file: BufferedRandom, part: Path, tell: Tell) -> None:
     """Download `url` into the open file `part`, going on where an earlier try was cut. Raises ConfigError, OSError."""
     for left in reversed(range(TRIES)):
         before = file.seek(0, 2)
@@ -190,7 +191,7 @@ def _fetch(url: str, file: BinaryIO, part: Path, tell: Tell) -> None:
             raise ConfigError(f"{url}: {cut} after {size(have)}; the same command goes on from there")
 
 
-def _fetch_once(url: str, file: BinaryIO, part: Path, tell: Tell) -> bool:
+def _fetch_once(url: str, file: BufferedRandom, part: Path, tell: Tell) -> bool:
     """Download the rest of `url`; return whether it is whole now. Raises OSError and HTTPException."""
     have, mark = file.seek(0, 2), _mark(part, url)
     headers = {"Range": f"bytes={have}-", "If-Range": mark} if have and mark else {}

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from trainer_core.lab.checkpoint_manifest import file_sha256
 from trainer_core.lab.durable_files import replace_file
 from trainer_core.lab.paths import HomePaths
@@ -35,6 +37,8 @@ NAMED = 16
 SHA256 = re.compile(r"[0-9a-f]{12,64}")
 D4RL = "d4rl"
 """Value of `layout` in the metadata of a file with D4RL's layout."""
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""First bytes of an HDF5 file."""
 CHUNK = 1 << 20
 SPARE_BYTES = 500 << 20
 """Bytes that stay free beside a dataset: of the disk for checkpoints, of the memory for the networks."""
@@ -110,6 +114,19 @@ class Kept:
         return self.folder / HDF5
 
 
+class Manifest(msgspec.Struct, kw_only=True, frozen=True):
+    """Content of manifest.json."""
+
+    sha256: str = ""
+    source: str = ""
+    dataset_id: str = ""
+    kept_at: float = 0.0
+    checked_at: float = 0.0
+    stamp: list[int] = []
+    """Size and modification time in ns of the file when its hash was computed last."""
+    is_damaged: bool = False
+
+
 class DatasetCache:
     def __init__(self, home: HomePaths) -> None:
         self.home, self.root = home, home.root / "datasets"
@@ -126,9 +143,11 @@ class DatasetCache:
         file = place if place.is_file() else place / HDF5
         if not file.is_file():
             raise ConfigError(f"{place}: no Minari dataset ({HDF5} is missing)")
-        manifest = {} if place.is_file() else _manifest(place)
-        kept = str(manifest.get("sha256", ""))
-        found = kept if quick and kept and manifest.get("stamp") == _stamp(file) else _sha256(file)
+        if file is place and not _is_hdf5(file):
+            raise ConfigError(f"{file} is no HDF5 file; give a file with D4RL's layout or a Minari dataset's folder")
+        manifest = Manifest() if place.is_file() else _manifest(place)
+        kept = manifest.sha256
+        found = kept if quick and kept and manifest.stamp == _stamp(file) else _sha256(file)
         for wanted, whose in ((sha256.lower(), "was asked for"), (kept, "its manifest says")):
             if wanted and not found.startswith(wanted):
                 raise ConfigError(
@@ -157,12 +176,9 @@ class DatasetCache:
             elif _copied(dataset.file, partial / HDF5, tell) != dataset.sha256:
                 raise ConfigError(f"{dataset.file} was changed while it was copied; try again")
             (partial / METADATA).write_text(json.dumps(dataset.metadata) + "\n")
-            facts = {
-                "sha256": dataset.sha256,
-                "source": source or str(dataset.file),
-                "dataset_id": dataset.name,
-                "kept_at": time.time(),
-            }
+            facts = Manifest(
+                sha256=dataset.sha256, source=source or str(dataset.file), dataset_id=dataset.name, kept_at=time.time()
+            )
             _write_manifest(partial, facts)
             shutil.rmtree(place, ignore_errors=True)
             partial.rename(place)
@@ -188,7 +204,7 @@ class DatasetCache:
         manifest = _manifest(kept.folder)
         with contextlib.suppress(OSError):
             found = _copied(kept.file, None, tell)
-            _write_manifest(kept.folder, manifest | {"is_damaged": found != kept.sha256})
+            _write_manifest(kept.folder, msgspec.structs.replace(manifest, is_damaged=found != kept.sha256))
         return self._entry(kept.folder)
 
     def unused(self) -> list[Kept]:
@@ -231,16 +247,16 @@ class DatasetCache:
 
     def _entry(self, folder: Path) -> Kept:
         manifest, stamp = _manifest(folder), _stamp(folder / HDF5)
-        state = INTACT if manifest.get("stamp") == stamp else CHANGED
-        if manifest.get("is_damaged") and state == INTACT:
+        state = INTACT if manifest.stamp == stamp else CHANGED
+        if manifest.is_damaged and state == INTACT:
             state = DAMAGED
         return Kept(
             folder=folder,
-            sha256=str(manifest.get("sha256", "")),
-            name=str(manifest.get("dataset_id", folder.name)),
-            source=str(manifest.get("source", "")),
+            sha256=manifest.sha256,
+            name=manifest.dataset_id or folder.name,
+            source=manifest.source,
             size_bytes=stamp[0] if stamp else 0,
-            checked_at=float(manifest.get("checked_at", 0.0)),
+            checked_at=manifest.checked_at or manifest.kept_at,
             state=state if stamp else MISSING,
         )
 
@@ -286,17 +302,25 @@ def _metadata(path: Path) -> dict[str, Any]:
         return read_loose_json(path, dict[str, Any])
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> Manifest:
     try:
         with parsing(folder):
-            return read_json(folder / MANIFEST, dict[str, Any])
+            return read_json(folder / MANIFEST, Manifest)
     except LabError:
-        return {}
+        return Manifest()
 
 
-def _write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    facts |= {"stamp": _stamp(folder / HDF5), "checked_at": time.time()}
-    replace_file(folder / MANIFEST, json.dumps(facts).encode() + b"\n")
+def _write_manifest(folder: Path, facts: Manifest) -> None:
+    facts = msgspec.structs.replace(facts, stamp=_stamp(folder / HDF5), checked_at=time.time())
+    replace_file(folder / MANIFEST, msgspec.json.encode(facts) + b"\n")
+
+
+def _is_hdf5(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(SIGNATURE)) == SIGNATURE
+    except OSError:
+        return False
 
 
 def _stamp(file: Path) -> list[int]:
@@ -337,7 +361,7 @@ def _chunks(file: Any) -> Iterator[bytes]:
 def _learned_from(log: Path) -> str:
     """Return the SHA-256 of the dataset that a run's first record names, or ""."""
     try:
-        with log.open("rb") as file:
+        with parsing(log), log.open("rb") as file:
             return str(json.loads(file.readline(1 << 16))["versions"]["dataset_sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except LabError:
         return ""

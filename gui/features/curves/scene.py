@@ -279,15 +279,22 @@ def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[
 
 def turned_online(run: Entry, x_axis: str) -> float | None:
     """Return the place on `x_axis` of the last record of a run's offline phase; None before the online one."""
-    online = np.flatnonzero(run.table.raw(PHASE) == 1)
-    return float(run.table.raw(x_axis)[online[0] - 1]) if len(online) and online[0] else None
+    table = _one(run).table
+    online = np.flatnonzero(table.raw(PHASE) == 1)
+    return float(table.raw(x_axis)[online[0] - 1]) if len(online) and online[0] else None
 
 
 def phases(run: Entry, metric: str) -> tuple[Array, Array]:
     """Return a metric's measurements f64[points] of a run's offline and of its online phase."""
-    values, phase = run.table.raw(metric), run.table.raw(PHASE)
+    table = _one(run).table
+    values, phase = table.raw(metric), table.raw(PHASE)
     known = ~np.isnan(values)
     return values[known & (phase == 0)], values[known & (phase == 1)]
+
+
+def _one(run: Entry) -> RunTelemetry:
+    """Return the run, or the first of a group of seeds."""
+    return run.members[0] if isinstance(run, SeedGroup) else run
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:

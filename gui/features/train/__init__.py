@@ -45,6 +45,10 @@ def feature(context: Context) -> Feature:
         preview = TaskPreview(context.palette, context.session, context.home)
         return Welcome(training, context.navigation, context.actions, preview)
 
+    def open_home() -> None:
+        hardware.look()
+        datasets.reload()
+
     def finish() -> None:
         context.appearance.screen_changed.connect(context[EnvWall].recolor)
 
@@ -53,7 +57,7 @@ def feature(context: Context) -> Feature:
         first_page=make_welcome,
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
-        open_home=hardware.look,
+        open_home=open_home,
         choices=[
             Choice(
                 WORKER_AHEAD,

@@ -79,6 +79,7 @@ def test_a_wrong_hash_and_what_is_no_dataset_are_one_line(tmp_path: Path) -> Non
     for data, sha256, words in (
         (str(folder), "0" * 64, "was asked for 000000000000"),
         (str(tmp_path), "", "no Minari dataset"),
+        (str(folder / "data" / "metadata.json"), "", "is no HDF5 file"),
         (str(tmp_path / "none"), "", "no such folder or file"),
         ("D4RL/pen/human-v2", "", "datasets download"),
         ("a" * 16, "", "no dataset aaaa"),

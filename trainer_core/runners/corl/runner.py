@@ -113,7 +113,7 @@ def check_spaces(dataset: Dataset, environment: str) -> None:
 
     The arrays of a file with D4RL's layout are looked at by the worker.
     """
-    place = dataset.file.parent.parent
+    place = dataset.file
     seen, acted = (as_object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action"))
     if not dataset.is_d4rl and acted.get("type") != "Box":
         raise ConfigError(

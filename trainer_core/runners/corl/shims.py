@@ -222,7 +222,7 @@ def install(offline: Offline, log: Log) -> None:
         log=lambda values, step=None, **_: log(values, step),
     )
     with contextlib.suppress(ImportError):
-        jax = importlib.import_module("jax")
+        jax: Any = importlib.import_module("jax")
         jax.tree_map = jax.tree.map
 
 

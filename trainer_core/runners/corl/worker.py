@@ -114,7 +114,7 @@ class CorlTrainee(GuestTrainee):
         folder = Path(self.config.warm_start)
         layout.verify(folder, (MODEL,))
         require_trust(folder / MODEL, "CORL")
-        if self.config.algo.endswith("cql"):
+        if self.config.algo.endswith(("cql", "cal_ql")):
             # Its checkpoints hold objects of its own classes; the file's hash was checked against its manifest.
             tell_libraries(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
         return str(folder / MODEL)
