@@ -634,8 +634,12 @@ def test_names_at_line_ends_keep_apart_and_more_than_ten_are_counted(qapp: QAppl
     overlay = card.canvas.overlay
     assert len(overlay.rows) == 10
     assert overlay.row_at(overlay.rows[-1][0].center()) == "", "and 5 more"
+    model.set_crosshair(20 * 2048.0)
+    card.show_crosshair()
+    assert "run-013" not in overlay.values
     model.set_highlight("run-013")
     card.show_highlight()
+    assert "run-013" in overlay.values
     card.grab()
     assert "run-013" in {owner for _, owner in overlay.rows}
 
