@@ -18,6 +18,7 @@ from gui.features.curves.card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
+from gui.features.curves.reports import to_image
 from gui.features.curves.saved_views import ViewHistory
 from gui.features.curves.scene import ALL
 from gui.features.curves.view import CurvesView
@@ -216,6 +217,9 @@ def test_250_runs_are_drawn_in_turns_and_only_the_one_that_grew_is_drawn_again(q
         card.grab()
     assert card._lines.computed - computed == 5
     assert card.canvas.pictures == pictures, "the others were not painted again"
+    begun = time.process_time()
+    assert not to_image(PlotCard(card.spec, model)).isNull()
+    assert time.process_time() - begun < 1.0, "as a file, too"
 
 
 def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app: App, view) -> None:
