@@ -252,7 +252,7 @@ class Layer(pg.GraphicsObject):
         if self.vectors is not None:
             device, (parts, scene), area = painter.device(), self.vectors, to_scene.mapRect(self.boundingRect())
             if len(parts) > CROWD and isinstance(device, QImage):  # strokes would take seconds
-                size = area.adjusted(0, OVER, 0, -OVER).size().toSize()
+                size = QSize(int(area.width()), int(area.height()) - 2 * OVER)
                 self.picture = Picture(None, scene, parts, size, device.devicePixelRatioF())
                 self.picture.paint_on()
             else:
