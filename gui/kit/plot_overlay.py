@@ -135,7 +135,7 @@ class Overlay(pg.GraphicsObject):
         for label in getattr(self._plot.bottom, "label_areas", ()):
             covered = self._plot.mapRectFromItem(self._plot.bottom, label)
             if covered.intersects(chip):
-                painter.fillRect(covered, QColor(colors.base))
+                painter.fillRect(covered.adjusted(-1, 0, 1, 2), QColor(colors.base))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colors.text))
         painter.drawRoundedRect(chip, 4, 4)

@@ -250,12 +250,16 @@ class Layer(pg.GraphicsObject):
     def paint(self, painter: QPainter, *_: Any) -> None:
         to_scene = in_pixels(self, painter)
         if self.vectors is not None:
-            parts, scene = self.vectors
-            area = to_scene.mapRect(self.boundingRect())
-            for part in parts:
-                for points in clipped(part, mapped(to_scene, on_axes(part, scene)), area):
-                    paint_part(painter, part, points, scene, is_file=True)
-        elif self.picture is not None:
+            device, (parts, scene), area = painter.device(), self.vectors, to_scene.mapRect(self.boundingRect())
+            if len(parts) > CROWD and isinstance(device, QImage):  # strokes would take seconds
+                size = QSize(int(area.width()), int(area.height()) - 2 * OVER)
+                self.picture = Picture(None, scene, parts, size, device.devicePixelRatioF())
+                self.picture.paint_on()
+            else:
+                for part in parts:
+                    for points in clipped(part, mapped(to_scene, on_axes(part, scene)), area):
+                        paint_part(painter, part, points, scene, is_file=True)
+        if self.picture is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             ratio = self.picture.image.devicePixelRatio()
             target = to_scene.mapRect(self.picture.rect)

@@ -18,6 +18,7 @@ from gui.features.curves.card import NOTHING, UNMEASURED, WAITING, PlotCard
 from gui.features.curves.card_scenes import thinned
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import CurvesController, PlotChoices, spec_by_name
+from gui.features.curves.reports import to_image
 from gui.features.curves.saved_views import ViewHistory
 from gui.features.curves.scene import ALL, turned_online
 from gui.features.curves.view import CurvesView
@@ -231,6 +232,9 @@ def test_250_runs_are_drawn_in_turns_and_only_the_one_that_grew_is_drawn_again(q
         card.grab()
     assert card._lines.computed - computed == 5
     assert card.canvas.pictures == pictures, "the others were not painted again"
+    begun = time.process_time()
+    assert not to_image(PlotCard(card.spec, model)).isNull()
+    assert time.process_time() - begun < 1.0, "as a file, too"
 
 
 def test_a_plot_shows_one_of_its_lines_which_the_user_chooses(qtbot: QtBot, app: App, view) -> None:
@@ -649,8 +653,12 @@ def test_names_at_line_ends_keep_apart_and_more_than_ten_are_counted(qapp: QAppl
     overlay = card.canvas.overlay
     assert len(overlay.rows) == 10
     assert overlay.row_at(overlay.rows[-1][0].center()) == "", "and 5 more"
+    model.set_crosshair(20 * 2048.0)
+    card.show_crosshair()
+    assert "run-013" not in overlay.values
     model.set_highlight("run-013")
     card.show_highlight()
+    assert "run-013" in overlay.values
     card.grab()
     assert "run-013" in {owner for _, owner in overlay.rows}
 

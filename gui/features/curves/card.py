@@ -250,9 +250,10 @@ class PlotCard(QWidget):
         self._drawn, self._pending = key, None
         self.redraws += 1
         self.drawn_at = time.perf_counter()
-        self.show_crosshair()
         if self.model.highlight:
             self.show_highlight()
+        else:
+            self.show_crosshair()
         return True
 
     def scene(self, width: int, height: int, deadline: float = math.inf) -> Scene | None:
@@ -317,6 +318,7 @@ class PlotCard(QWidget):
             run_id = self.model.highlight
             columns = self._columns(self._stack.width())
             self.canvas.set_highlight(run_id, self._scenes.raw_curves(run_id, columns) if run_id else ())
+        self.show_crosshair()  # its name may have come, which needs its value
 
     def readout(self) -> dict[str, float]:
         """Return the first run's values by line name, at the crosshair or else at the ends of its lines."""

@@ -40,7 +40,7 @@ LEAST_S = 0.25
 """Least seconds between two redraws of a plot, unless an axis was moved."""
 BUDGET_S = 0.008
 """Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
-IDLE_MS, REST_MS, RESTORE_MS = 50, 60, 150
+IDLE_MS, REST_MS, RESTORE_MS = 50, 40, 150
 """Milliseconds between two turns with nothing to draw; after the last move of an axis until plots are drawn anew; after
 the pointer left a curve until the others are restored."""
 PLOT_EXPORTS = ("plotPng", "plotSvg", "plotCsv", "plotCopy")

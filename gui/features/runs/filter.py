@@ -251,6 +251,8 @@ class RunFilter(QAbstractTableModel):
 
     def _on_shown(self) -> None:
         """Repaint the columns about the runs on show, and sort by them without a reset: the crosshair moves often."""
+        if not self._order:
+            return
         columns = [self._source.columns.index(name) for name in ABOUT_SHOWN]
         if self._column in columns:
             self.layoutAboutToBeChanged.emit()
