@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import io
+import io as files
 import operator
 import os
 import time
@@ -241,8 +241,9 @@ class PyBoy:
         """Write the state in PyBoy's format of version 29, which PyBoy 2.8 reads."""
         _check_file(file_like_object, "wb")
         machine = self.machine
-        state = state_bytes(machine.emulator, machine.booting, machine.cycles, self.screen.ndarray)
-        file_like_object.write(state)
+        snapshot, io = machine.emulator.snapshot(), machine.emulator.peek(0, k.IO, 0x80).tolist()
+        rest = (machine.booting, machine.cycles, self.screen.ndarray)
+        file_like_object.write(state_bytes(snapshot, machine.cartridge, io, *rest))
 
     def load_state(self, file_like_object: Any) -> None:
         """Continue from a state of PyBoy or of `save_state`, made with this ROM.
@@ -286,7 +287,7 @@ class PyBoy:
         if rtc_file is not None:
             warnings.warn("rtc_file is not read: the cartridge's clock begins at 0", stacklevel=3)
         if ram_file is None and self.gamerom is not None and os.path.isfile(self.gamerom + ".ram"):
-            ram_file = io.BytesIO(Path(self.gamerom + ".ram").read_bytes())
+            ram_file = files.BytesIO(Path(self.gamerom + ".ram").read_bytes())
         if ram_file is not None:
             data = np.frombuffer(ram_file.read(), np.uint8)
             for bank in range(min(len(data) // k.RAM_BANK_SIZE, self.machine.cartridge.ram_banks)):
@@ -427,5 +428,7 @@ def _read_all(given: Any, what: str) -> bytes:
 
 def _check_file(given: Any, mode: str) -> None:
     """Raise PyBoyInvalidInputException unless `given` is a binary file."""
-    if isinstance(given, (str, os.PathLike, io.TextIOBase)) or not hasattr(given, "read" if mode == "rb" else "write"):
+    if isinstance(given, (str, os.PathLike, files.TextIOBase)) or not hasattr(
+        given, "read" if mode == "rb" else "write"
+    ):
         raise PyBoyInvalidInputException(f"{given!r:.60}: give a binary file, as open(path, {mode!r}) returns")
