@@ -85,6 +85,8 @@ class PyBoy:
         **others: Any,
     ) -> None:
         self.stopped = True
+        for old in {"bootrom_file", "window_type"} & others.keys():
+            warnings.warn(f"{old} is PyBoy 1's: use {old.rpartition('_')[0]}", DeprecationWarning, stacklevel=2)
         bootrom, window = others.pop("bootrom_file", bootrom), others.pop("window_type", window)
         _check_keywords(window, others)
         self.gamerom = os.fspath(gamerom) if isinstance(gamerom, (str, os.PathLike)) else None
@@ -147,7 +149,7 @@ class PyBoy:
 
     # ---- time --------------------------------------------------------------------------------
 
-    def tick(self, count: int = 1, render: bool = True, sound: bool = True) -> bool:
+    def tick(self, count: float = 1, render: bool = True, sound: bool = True) -> bool:
         """Run `count` ticks and draw the last picture if `render`; return False once a QUIT was sent, or for 0."""
         if self.stopped:
             raise PyBoyInvalidOperationException("this PyBoy was stopped; make a new one")
@@ -174,7 +176,7 @@ class PyBoy:
         machine.held[0] = self._interaction.mask
         if self.gameshark.enabled:
             self.gameshark.tick()
-        if machine.stops or machine.booting or self.gameshark.enabled:
+        if machine.stops or machine.booting or machine.locks_clock or self.gameshark.enabled:
             most = 1
         elif self.queued_input:
             most = max(1, min(most, self.queued_input[0][0] - self.frame_count))

@@ -12,9 +12,10 @@ import pytest
 from micro.assembler import assemble
 
 import dmglab.pyboy.api
-from dmglab.pyboy import PyBoy, PyBoyGameWrapper, WindowEvent, boot, install, plugins, register_game_wrapper
+from dmglab.pyboy import PyBoy, PyBoyGameWrapper, WindowEvent, boot, install, register_game_wrapper
 from dmglab.pyboy.api.memory_scanner import DynamicComparisonType
 from dmglab.pyboy.core.interaction import Interaction
+from dmglab.pyboy.plugins import base_plugin
 from dmglab.pyboy.utils import (
     PyBoyAssertException,
     PyBoyException,
@@ -130,7 +131,7 @@ def test_what_tick_returns_and_refuses(game: PyBoy) -> None:
     game.button("down", 30)
     game.tick(40, False)
     assert np.array_equal(before, game.screen.ndarray), "not rendered"
-    game.send_input(WindowEvent.QUIT)  # type: ignore[attr-defined]
+    game.send_input(WindowEvent.QUIT)
     assert game.tick() is False
     game.stop(save=False)
     with pytest.raises(PyBoyInvalidOperationException, match="stopped"):
@@ -190,7 +191,7 @@ def test_input_is_queued_and_lasts_its_ticks(game: PyBoy) -> None:
     with pytest.raises(PyBoyInvalidInputException, match="give one of"):
         game.button("x")
     with pytest.raises(PyBoyInvalidInputException, match="delay"):
-        game.send_input(WindowEvent.PRESS_BUTTON_A, -1)  # type: ignore[attr-defined]
+        game.send_input(WindowEvent.PRESS_BUTTON_A, -1)
     buttons = Interaction()
     assert buttons.key_event(WindowEvent.PRESS_BUTTON_B)
     assert buttons.pull(0x10) == 0xCD
@@ -357,7 +358,7 @@ def test_what_the_constructor_refuses(tmp_path: Path) -> None:
         ({"breakpoints": "x"}, ValueError, "BANK:ADDRESS"),
     ):
         with pytest.raises(error, match=words):
-            PyBoy(rom, **keywords)  # type: ignore[arg-type]
+            PyBoy(rom, **keywords)
     with pytest.raises(FileNotFoundError, match="no such file"):
         PyBoy(tmp_path / "no.gb")
     with pytest.raises(PyBoyException):
@@ -374,8 +375,8 @@ def test_names_of_the_first_version_and_missing_parts(game: PyBoy) -> None:
 
 
 def test_users_register_their_wrapper(monkeypatch: pytest.MonkeyPatch, booted: bytes) -> None:
-    monkeypatch.setattr(plugins.base_plugin, "WRAPPERS", [])
-    monkeypatch.setattr("dmglab.pyboy.facade.WRAPPERS", plugins.base_plugin.WRAPPERS)
+    monkeypatch.setattr(base_plugin, "WRAPPERS", wrappers := [])
+    monkeypatch.setattr("dmglab.pyboy.facade.WRAPPERS", wrappers)
 
     @register_game_wrapper
     class Mine(PyBoyGameWrapper):
