@@ -347,7 +347,7 @@ def test_states_that_are_refused_say_why(game: PyBoy, booted: bytes) -> None:
 
 def test_what_the_constructor_refuses(tmp_path: Path) -> None:
     rom = str(POCKET_QUEST)
-    for keywords, error, words in (
+    refused: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"window": "SDL2"}, PyBoyInvalidInputException, "give 'null'"),
         ({"window": "huge"}, KeyError, "Unknown window"),
         ({"colour": 1}, KeyError, "Unknown keyword argument: colour"),
@@ -356,7 +356,8 @@ def test_what_the_constructor_refuses(tmp_path: Path) -> None:
         ({"rewind": True}, PyBoyInvalidInputException, "save_state"),
         ({"bootrom": io.BytesIO(b"12")}, PyBoyInvalidInputException, "256"),
         ({"breakpoints": "x"}, ValueError, "BANK:ADDRESS"),
-    ):
+    ]
+    for keywords, error, words in refused:
         with pytest.raises(error, match=words):
             PyBoy(rom, **keywords)
     with pytest.raises(FileNotFoundError, match="no such file"):
