@@ -328,6 +328,10 @@ class PyBoy:
     def _place(self, bank: int | None, addr: Any) -> tuple[int, int]:
         if bank is None:
             return self.symbol_lookup(addr)
+        if not isinstance(bank, int) or not isinstance(addr, int):
+            raise PyBoyInvalidInputException(
+                f"{bank!r}, {addr!r}: give whole numbers, or None and the name of a symbol"
+            )
         return bank, addr
 
     def _at_stop(self, bank: int, address: int) -> bool:

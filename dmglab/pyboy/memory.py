@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -151,7 +152,8 @@ def _parsed(key: Any) -> tuple[int | None, int, int, int]:
 
 def _bytes_of(value: Any, count: int, is_slice: bool) -> Iterable[int]:
     """Return `count` bytes of what is assigned: a number for all addresses of a slice, or as many as it has."""
-    values = [int(v) for v in value] if is_slice and hasattr(value, "__iter__") else [int(value)] * count
+    several = is_slice and hasattr(value, "__iter__")
+    values = [operator.index(v) for v in value] if several else [operator.index(value)] * count
     if len(values) != count:
         raise PyBoyInvalidInputException(f"{len(values)} bytes for {count} addresses: give one, or {count}")
     if min(values) < 0 or max(values) > 0xFF:
