@@ -48,7 +48,7 @@ from emulator.state.snapshot import SnapshotError
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
 IGNORED = (  # noqa: SIM905 - a list of words
-    "scale sound_volume sound_emulated sound_sample_rate log_level title_status cgb_color_palette debug autopause"
+    "scale sound_volume sound_emulated sound_sample_rate log_level title_status no_input cgb_color_palette debug autopause"
     " randomize sgb_border printer printer_output"
 ).split()
 """Keywords that are accepted and change nothing, as without a window in PyBoy, or for lack of the part."""
@@ -79,7 +79,6 @@ class PyBoy:
         bootrom: Any = None,
         cgb: bool | None = None,
         gameshark: str | None = None,
-        no_input: bool = False,
         color_palette: Any = GREY,
         breakpoints: str | None = None,
         **others: Any,
@@ -118,7 +117,6 @@ class PyBoy:
         self.frame_count = 0
         self.paused = self.quitting = False
         self.target_emulationspeed: float = 0
-        self._no_input = no_input
         self._interaction = Interaction()
         self._hooks: dict[tuple[int, int], tuple[Callable[[Any], Any], Any]] = {}
         self._debugger = Debugger(self, breakpoints)
@@ -196,7 +194,7 @@ class PyBoy:
                 self.paused = not self.paused if str(event) == "PAUSE_TOGGLE" else str(event) == "PAUSE"
             elif str(event) == "RELEASE_SPEED_UP":
                 self.target_emulationspeed = int(not self.target_emulationspeed)
-            elif not self._no_input:
+            else:
                 self._interaction.key_event(event)
         if self.paused:
             self.events = []
