@@ -48,8 +48,8 @@ from emulator.state.snapshot import SnapshotError
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
 IGNORED = (  # noqa: SIM905 - a list of words
-    "scale sound_volume sound_emulated sound_sample_rate log_level title_status no_input cgb_color_palette debug autopause"
-    " randomize sgb_border printer printer_output"
+    "scale sound_volume sound_emulated sound_sample_rate log_level title_status no_input cgb_color_palette debug"
+    " autopause randomize sgb_border printer printer_output"
 ).split()
 """Keywords that are accepted and change nothing, as without a window in PyBoy, or for lack of the part."""
 REFUSED = {
