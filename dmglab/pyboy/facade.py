@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import io
+import io as files
 import operator
 import os
 import time
@@ -48,8 +48,8 @@ from emulator.state.snapshot import SnapshotError
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
 IGNORED = (  # noqa: SIM905 - a list of words
-    "scale sound_volume sound_emulated sound_sample_rate log_level title_status cgb_color_palette debug autopause"
-    " randomize sgb_border printer printer_output"
+    "scale sound_volume sound_emulated sound_sample_rate log_level title_status no_input cgb_color_palette debug"
+    " autopause randomize sgb_border printer printer_output"
 ).split()
 """Keywords that are accepted and change nothing, as without a window in PyBoy, or for lack of the part."""
 REFUSED = {
@@ -79,12 +79,13 @@ class PyBoy:
         bootrom: Any = None,
         cgb: bool | None = None,
         gameshark: str | None = None,
-        no_input: bool = False,
         color_palette: Any = GREY,
         breakpoints: str | None = None,
         **others: Any,
     ) -> None:
         self.stopped = True
+        for old in {"bootrom_file", "window_type"} & others.keys():
+            warnings.warn(f"{old} is PyBoy 1's: use {old.rpartition('_')[0]}", DeprecationWarning, stacklevel=2)
         bootrom, window = others.pop("bootrom_file", bootrom), others.pop("window_type", window)
         _check_keywords(window, others)
         self.gamerom = os.fspath(gamerom) if isinstance(gamerom, (str, os.PathLike)) else None
@@ -116,7 +117,6 @@ class PyBoy:
         self.frame_count = 0
         self.paused = self.quitting = False
         self.target_emulationspeed: float = 0
-        self._no_input = no_input
         self._interaction = Interaction()
         self._hooks: dict[tuple[int, int], tuple[Callable[[Any], Any], Any]] = {}
         self._debugger = Debugger(self, breakpoints)
@@ -147,7 +147,7 @@ class PyBoy:
 
     # ---- time --------------------------------------------------------------------------------
 
-    def tick(self, count: int = 1, render: bool = True, sound: bool = True) -> bool:
+    def tick(self, count: float = 1, render: bool = True, sound: bool = True) -> bool:
         """Run `count` ticks and draw the last picture if `render`; return False once a QUIT was sent, or for 0."""
         if self.stopped:
             raise PyBoyInvalidOperationException("this PyBoy was stopped; make a new one")
@@ -174,7 +174,7 @@ class PyBoy:
         machine.held[0] = self._interaction.mask
         if self.gameshark.enabled:
             self.gameshark.tick()
-        if machine.stops or machine.booting or self.gameshark.enabled:
+        if machine.stops or machine.booting or machine.locks_clock or self.gameshark.enabled:
             most = 1
         elif self.queued_input:
             most = max(1, min(most, self.queued_input[0][0] - self.frame_count))
@@ -194,7 +194,7 @@ class PyBoy:
                 self.paused = not self.paused if str(event) == "PAUSE_TOGGLE" else str(event) == "PAUSE"
             elif str(event) == "RELEASE_SPEED_UP":
                 self.target_emulationspeed = int(not self.target_emulationspeed)
-            elif not self._no_input:
+            else:
                 self._interaction.key_event(event)
         if self.paused:
             self.events = []
@@ -241,8 +241,9 @@ class PyBoy:
         """Write the state in PyBoy's format of version 29, which PyBoy 2.8 reads."""
         _check_file(file_like_object, "wb")
         machine = self.machine
-        state = state_bytes(machine.emulator, machine.booting, machine.cycles, self.screen.ndarray)
-        file_like_object.write(state)
+        snapshot, io = machine.emulator.snapshot(), machine.emulator.peek(0, k.IO, 0x80).tolist()
+        rest = (machine.booting, machine.cycles, self.screen.ndarray)
+        file_like_object.write(state_bytes(snapshot, machine.cartridge, io, *rest))
 
     def load_state(self, file_like_object: Any) -> None:
         """Continue from a state of PyBoy or of `save_state`, made with this ROM.
@@ -286,7 +287,7 @@ class PyBoy:
         if rtc_file is not None:
             warnings.warn("rtc_file is not read: the cartridge's clock begins at 0", stacklevel=3)
         if ram_file is None and self.gamerom is not None and os.path.isfile(self.gamerom + ".ram"):
-            ram_file = io.BytesIO(Path(self.gamerom + ".ram").read_bytes())
+            ram_file = files.BytesIO(Path(self.gamerom + ".ram").read_bytes())
         if ram_file is not None:
             data = np.frombuffer(ram_file.read(), np.uint8)
             for bank in range(min(len(data) // k.RAM_BANK_SIZE, self.machine.cartridge.ram_banks)):
@@ -325,6 +326,10 @@ class PyBoy:
     def _place(self, bank: int | None, addr: Any) -> tuple[int, int]:
         if bank is None:
             return self.symbol_lookup(addr)
+        if not isinstance(bank, int) or not isinstance(addr, int):
+            raise PyBoyInvalidInputException(
+                f"{bank!r}, {addr!r}: give whole numbers, or None and the name of a symbol"
+            )
         return bank, addr
 
     def _at_stop(self, bank: int, address: int) -> bool:
@@ -427,5 +432,7 @@ def _read_all(given: Any, what: str) -> bytes:
 
 def _check_file(given: Any, mode: str) -> None:
     """Raise PyBoyInvalidInputException unless `given` is a binary file."""
-    if isinstance(given, (str, os.PathLike, io.TextIOBase)) or not hasattr(given, "read" if mode == "rb" else "write"):
+    if isinstance(given, (str, os.PathLike, files.TextIOBase)) or not hasattr(
+        given, "read" if mode == "rb" else "write"
+    ):
         raise PyBoyInvalidInputException(f"{given!r:.60}: give a binary file, as open(path, {mode!r}) returns")

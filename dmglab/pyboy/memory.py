@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -38,8 +39,8 @@ class PyBoyMemoryView:
         raise PyBoyInvalidOperationException("memory is not iterated; read a slice, memory[0xC000:0xE000]")
 
     def __getitem__(self, key: Any) -> Any:
-        if type(key) is int and k.WRAM <= key < k.ECHO:
-            return self._row[key - k.ROW_ORIGIN]  # most reads of an environment
+        if key.__class__ is int and 0xC000 <= key < 0xE000:  # most reads of an environment; names would cost a half
+            return self._row[key - 0x8000]
         bank, first, stop, step = _parsed(key)
         is_slice = isinstance(key[1] if isinstance(key, tuple) else key, slice)
         if bank is None:
@@ -151,7 +152,8 @@ def _parsed(key: Any) -> tuple[int | None, int, int, int]:
 
 def _bytes_of(value: Any, count: int, is_slice: bool) -> Iterable[int]:
     """Return `count` bytes of what is assigned: a number for all addresses of a slice, or as many as it has."""
-    values = [int(v) for v in value] if is_slice and hasattr(value, "__iter__") else [int(value)] * count
+    several = is_slice and hasattr(value, "__iter__")
+    values = [operator.index(v) for v in value] if several else [operator.index(value)] * count
     if len(values) != count:
         raise PyBoyInvalidInputException(f"{len(values)} bytes for {count} addresses: give one, or {count}")
     if min(values) < 0 or max(values) > 0xFF:
@@ -173,7 +175,7 @@ class PyBoyRegisterFile:
 
     def __getattr__(self, name: str) -> int:
         field, shift, mask = self._found(name)
-        in_halt = name == "PC" and self._record["run_state"][0] == HALTED  # PyBoy's PC stays on a HALT
+        in_halt = name == "PC" and int(self._record["run_state"][0]) == HALTED  # PyBoy's PC stays on a HALT
         return (int(self._record[field][0]) >> shift) - in_halt & mask
 
     def __setattr__(self, name: str, value: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import Any
 
 cython_compiled = True
@@ -49,7 +50,14 @@ BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")
 """Names of the buttons by their bits in a joypad mask."""
 
 
-class WindowEvent:
+class _Named(type):
+    """Type of `WindowEvent`, whose names are made below."""
+
+    def __getattr__(cls, name: str) -> int:
+        raise AttributeError(f"WindowEvent.{name}: the events are {', '.join(_EVENTS)}")
+
+
+class WindowEvent(metaclass=_Named):
     """Event for `PyBoy.send_input`: a button pressed or released, pause, quit; its names are whole numbers."""
 
     def __init__(self, event: Any) -> None:
@@ -108,39 +116,21 @@ class IntIOWrapper:
             raise PyBoyAssertException(f"{byte!r}: give an int")
         return self.buffer.write(byte.to_bytes(1, "little"))
 
-    def read(self) -> int:
-        """Return the next byte. Raises PyBoyAssertException at the end."""
-        return self._read(1)
-
     def _read(self, count: int) -> int:
+        """Return the next bytes as a number, the low one first. Raises PyBoyAssertException at the end."""
         data = self.buffer.read(count)
         if len(data) != count:
             raise PyBoyAssertException("the data ends too early")
         return int.from_bytes(data, "little")
 
-    def read_16bit(self) -> int:
-        """Return the next two bytes as a number, the low one first."""
-        return self._read(2)
+    def _write(self, count: int, value: int) -> None:
+        """Write the low bytes of a number."""
+        self.buffer.write((value & (1 << 8 * count) - 1).to_bytes(count, "little"))
 
-    def read_32bit(self) -> int:
-        """Return the next four bytes as a number, the low one first."""
-        return self._read(4)
-
-    def read_64bit(self) -> int:
-        """Return the next eight bytes as a number, the low one first."""
-        return self._read(8)
-
-    def write_16bit(self, value: int) -> None:
-        """Write the low two bytes of a number."""
-        self.buffer.write((value & 0xFFFF).to_bytes(2, "little"))
-
-    def write_32bit(self, value: int) -> None:
-        """Write the low four bytes of a number."""
-        self.buffer.write((value & 0xFFFFFFFF).to_bytes(4, "little"))
-
-    def write_64bit(self, value: int) -> None:
-        """Write the low eight bytes of a number."""
-        self.buffer.write((value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))
+    read = partialmethod(_read, 1)
+    read_16bit, write_16bit = partialmethod(_read, 2), partialmethod(_write, 2)
+    read_32bit, write_32bit = partialmethod(_read, 4), partialmethod(_write, 4)
+    read_64bit, write_64bit = partialmethod(_read, 8), partialmethod(_write, 8)
 
     def seek(self, pos: int) -> None:
         """Go to a byte."""

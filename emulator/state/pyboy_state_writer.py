@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from emulator import constants as k
-from emulator.emulator import Emulator
 from emulator.rom.cartridge import Cartridge, MapperKind
 from emulator.state.pyboy_state import LINE_PHASE, NOISE, RAM_BANKS, RTC_TYPES, SGB_BYTES, SWEEP, TONE, WAVE
+from emulator.state.snapshot import Snapshot
 
 VERSION = 29
 NEVER = 1 << 31
@@ -30,12 +30,15 @@ MODES = ((80, 2, 3), (252, 3, 0), (k.DOTS_PER_LINE, 0, 2))
 """Parts of a visible line in PyBoy: the dot at which each ends, its mode, the next one."""
 
 
-def state_bytes(emulator: Emulator, booting: bool, cycles: int, picture: np.ndarray) -> bytes:
-    """Return the state of console 0 as a PyBoy state.
+def state_bytes(
+    snapshot: Snapshot, cartridge: Cartridge, io: list[int], booting: bool, cycles: int, picture: np.ndarray
+) -> bytes:
+    """Return a console's state as a PyBoy state.
 
-    `booting`: whether a boot program is mapped; `cycles`: T-cycles since power-on; `picture` uint8[144, 160, 4].
+    `io`: the bytes FF00-FF7F as the CPU reads them; `booting`: whether a boot program is mapped; `cycles`: T-cycles
+    since power-on; `picture` uint8[144, 160, 4].
     """
-    return _Writer(emulator, cycles).state(booting, picture)
+    return _Writer(snapshot, cartridge, io, cycles).state(booting, picture)
 
 
 def _packed(layout: str, values: dict[str, int]) -> bytes:
@@ -51,13 +54,9 @@ def _packed(layout: str, values: dict[str, int]) -> bytes:
 class _Writer:
     """One console's record and row, as the parts of a state."""
 
-    def __init__(self, emulator: Emulator, cycles: int) -> None:
-        snapshot = emulator.snapshot()
-        names = snapshot.console.dtype.names or ()
-        self.c = {name: int(snapshot.console[name][0]) for name in names}
-        self.row, self.cycles = snapshot.row, cycles
-        self.cartridge: Cartridge = emulator.cartridges[0]
-        self.io = emulator.peek(0, k.IO, 0x80).tolist()
+    def __init__(self, snapshot: Snapshot, cartridge: Cartridge, io: list[int], cycles: int) -> None:
+        self.c = {name: int(snapshot.console[name][0]) for name in snapshot.console.dtype.names or ()}
+        self.row, self.cartridge, self.io, self.cycles = snapshot.row, cartridge, io, cycles
 
     def state(self, booting: bool, picture: np.ndarray) -> bytes:
         c, row = self.c, self.row
