@@ -11,7 +11,14 @@ from __future__ import annotations
 import importlib
 import sys
 
-from dmglab.pyboy.facade import PyBoy
+from trainer_core.wire.errors import missing_library
+
+try:
+    from dmglab.pyboy.facade import PyBoy
+except ModuleNotFoundError as error:
+    if not (missing := missing_library(error)):
+        raise
+    raise ImportError(f"dmglab.pyboy needs {missing}", name=error.name) from None
 from dmglab.pyboy.memory import PyBoyMemoryView, PyBoyRegisterFile
 from dmglab.pyboy.plugins.base_plugin import PyBoyGameWrapper, register_game_wrapper
 from dmglab.pyboy.utils import WindowEvent

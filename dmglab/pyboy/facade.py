@@ -44,6 +44,7 @@ from emulator import constants as k
 from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
 from emulator.state.pyboy_state_writer import state_bytes
 from emulator.state.snapshot import SnapshotError
+from trainer_core.envs.compile_progress import tell_on_stderr
 
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
@@ -101,6 +102,7 @@ class PyBoy:
             warnings.warn("cgb=True: there is no Game Boy Color; the game runs on a Game Boy, in grey", stacklevel=2)
         self._symbols = Symbols(symbols, self.gamerom)
         self.rom_symbols, self.rom_symbols_inverse = self._symbols.by_place, self._symbols.by_name
+        tell_on_stderr()
         self.machine = Machine(cartridge, boot, self._at_stop)
         """The console itself."""
         self.screen = Screen(self.machine, color_palette)
@@ -259,7 +261,7 @@ class PyBoy:
             raise PyBoyAssertException(str(error)) from None
         self.machine.restore(snapshot, bool(state.cpu["boot_rom"]))
         self._interaction.mask = self.machine.held[0] = int(self.machine.record["buttons"][0])
-        self.screen.ndarray.view(np.uint32)[..., 0] = packed(GREY)[state.shades]
+        self.screen.ndarray.view(np.uint32)[..., 0] = self.screen.palette[state.shades]
 
     def _state_file(self, saves: bool) -> None:
         """Save to or load from the file beside the ROM, as PyBoy does for STATE_SAVE and STATE_LOAD."""

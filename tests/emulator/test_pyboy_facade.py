@@ -393,19 +393,26 @@ def test_users_register_their_wrapper(monkeypatch: pytest.MonkeyPatch, booted: b
     assert pyboy.memory[0xFF04] == 0x43
 
 
-def test_battery_and_breakpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+def test_the_prompt_at_breakpoints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\nwhat\nc\n"))
-    pyboy = PyBoy(POCKET_QUEST, breakpoints="-1:0,-1:3")
-    pyboy.tick()
+    PyBoy(POCKET_QUEST, breakpoints="-1:0,-1:3").tick()
     printed = capsys.readouterr().out
-    assert printed.count("-1:0000") == 1
-    assert printed.count("-1:0003") == 2
+    assert (printed.count("-1:0000"), printed.count("-1:0003")) == (1, 2)
     assert "c: continue" in printed
+
+
+def test_a_battery_keeps_the_cartridges_ram() -> None:
+    image = bytearray(POCKET_QUEST.read_bytes())
+    image[0x147], image[0x149] = 3, 2
+    image[0x14D] = -sum(image[0x134:0x14D]) - 25 & 0xFF
+    pyboy = PyBoy(io.BytesIO(image))
+    pyboy.memory[0x0000] = 0x0A
+    pyboy.memory[0xA010] = 77
     ram = io.BytesIO()
     pyboy.stop(ram_file=ram)
-    assert len(ram.getvalue()) in (0, 0x2000)
+    assert (len(ram.getvalue()), ram.getvalue()[0x10]) == (0x2000, 77)
+    ram.seek(0)
+    assert PyBoy(io.BytesIO(image), ram_file=ram).memory[0, 0xA010] == 77
 
 
 def test_unmodified_programs_import_it_as_pyboy(monkeypatch: pytest.MonkeyPatch) -> None:
