@@ -123,6 +123,8 @@ class Host:
         self.began = self._recorded = time.monotonic()
         """Time of construction, then of `begin`, after loading; the time limit counts from there."""
         self._recorded_at = Counters()
+        self.mind: records.Mind | UnsetType = UNSET
+        """Beliefs and intentions of an agent that has them, for the next update record."""
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
         self._clips: ClipRecorder | None = None
@@ -310,7 +312,6 @@ class Host:
         env_steps: int,
         metrics: Mapping[str, float],
         names: Mapping[str, str] = NO_NAMES,
-        mind: records.Mind | UnsetType = UNSET,
         **flat: float,
     ) -> None:
         """Write an update record of a library's metrics, without non-finite numbers.
@@ -322,7 +323,7 @@ class Host:
         self.counters.update += 1
         self.write_update(
             metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
-            mind=mind,
+            mind=self.mind,
             **{name: flat[name] for name in FLAT & set(flat) if math.isfinite(flat[name])},
         )
 

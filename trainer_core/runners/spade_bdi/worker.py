@@ -132,7 +132,8 @@ class MindTrainee(GuestTrainee):
             "bdi/beliefs": float(len(self.mind.beliefs)),
             "bdi/choices_credited": float(sum(n for o in table for n, _ in o.values())),
         }
-        self.host.record(self.steps, metrics, mind=self._mind_now(round(steps)), success_rate=success)
+        self.host.mind = self._mind_now(round(steps))
+        self.host.record(self.steps, metrics, success_rate=success)
 
     def _mind_now(self, step: int) -> records.Mind:
         """Return the mind after an episode of `step` steps, shortened to what a line of the log holds."""
