@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -11,6 +11,7 @@ from PySide6.QtGui import QFontMetrics, QKeySequence, QPainter, QPaintEvent, QSh
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
+    QComboBox,
     QFrame,
     QLabel,
     QLineEdit,
@@ -191,6 +192,15 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
     made = named(indented(QSpinBox()), name, accessible)
     made.setRange(least, most)
     made.setValue(value)
+    return made
+
+
+def choice_box(name: str, accessible: str, items: Iterable[tuple[object, str]], chosen: object = None) -> QComboBox:
+    """Return a drop-down list of (value, text) with the value `chosen`, else the first one, selected."""
+    made = named(QComboBox(), name, accessible)
+    for value, text in items:
+        made.addItem(text, value)
+    made.setCurrentIndex(max(0, made.findData(chosen)))
     return made
 
 

@@ -21,7 +21,7 @@ from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.dialogs import Sheet
-from gui.kit.labels import button, label, search_field, set_role
+from gui.kit.labels import button, choice_box, label, search_field, set_role
 from gui.kit.settings import Settings
 from gui.kit.tables import row_table
 from gui.kit.words import tr
@@ -201,11 +201,8 @@ class SettingsDialog(Sheet):
         return page
 
     def _languages(self) -> QComboBox:
-        box = named(QComboBox(), "settingLanguage", tr("Language"))
-        for code, name in words.languages().items():
-            box.addItem(name, code)
         chosen = self._settings.text(words.LANGUAGE_SETTING, words.ENGLISH)
-        box.setCurrentIndex(max(0, box.findData(chosen)))
+        box = choice_box("settingLanguage", tr("Language"), words.languages().items(), chosen)
         box.activated.connect(lambda: self._settings.set(words.LANGUAGE_SETTING, str(box.currentData())))
         return box
 

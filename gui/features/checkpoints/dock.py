@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPixmap, QPixmapCache
-from PySide6.QtWidgets import QComboBox, QGridLayout, QListView, QStackedWidget, QStyle, QStyledItemDelegate, QWidget
+from PySide6.QtWidgets import QGridLayout, QListView, QStackedWidget, QStyle, QStyledItemDelegate, QWidget
 
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
@@ -16,7 +16,7 @@ from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.boxes import every, hbox, named, put, vbox
 from gui.kit.containers import Dock, empty_page
 from gui.kit.icons import paint_icon
-from gui.kit.labels import AGES_MS, ElidedLabel, ago, keep_ages, label, size_text
+from gui.kit.labels import AGES_MS, ElidedLabel, ago, choice_box, keep_ages, label, size_text
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
 from gui.kit.style_sheet import CARD_ROW, GAP, ICON, MARK
@@ -165,9 +165,8 @@ class TrainedPage(QWidget):
             grid.addWidget(label(tr(name) if name else "", "muted"), row, 0)
             grid.addWidget(value, row, 1)
         put(column, grid, label(tr("Actions"), "muted"))
-        self.modes = named(QComboBox(), "policyMode", tr("How the policy chooses its actions"))
-        for value, (text, _) in _MODES.items():
-            self.modes.addItem(tr(text), value)
+        modes = ((value, tr(text)) for value, (text, _) in _MODES.items())
+        self.modes = choice_box("policyMode", tr("How the policy chooses its actions"), modes)
         self.modes.activated.connect(lambda: self._choose(self.modes.currentData()))
         column.addWidget(self.modes)
         self.mode_words = named(label("", "muted", wrap=True), "policyModeWords")

@@ -6,7 +6,7 @@ import html
 import time
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
 
 from gui.features.curves.card import PlotCard
 from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
@@ -15,6 +15,7 @@ from gui.features.curves.run_info import GaugesController, RunInfo
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import named, put, vbox
 from gui.kit.containers import Dock, PagePicker
 from gui.kit.indicators import ActionBars, Gauges, TimeSplit
 from gui.kit.words import tr
@@ -57,8 +58,7 @@ class TelemetryDock(Dock):
         self.model = model
         self._curves, self._actions = curves, actions
         self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
-        self.tabs = QTabWidget()
-        self.tabs.setObjectName(names.TELEMETRY_TABS)
+        self.tabs = named(QTabWidget(), names.TELEMETRY_TABS)
         self.picker = PagePicker(self.tabs, "telemetryPages", tr("Telemetry page"))
         self.head.addWidget(self.picker)
         self._add_pages(gauges)
@@ -73,9 +73,7 @@ class TelemetryDock(Dock):
         """Plots of metrics outside the built-in table; they are on the page More or on the Overview."""
         self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(body, spacing=0)
         column.addWidget(self.tabs, 1)
         foot = self._footer()
         column.addWidget(foot)
@@ -101,10 +99,8 @@ class TelemetryDock(Dock):
         gauges.is_watched = self.gauges.isVisible
         gauges.gauges_read.connect(self.gauges.show_gauges)
         busy = QWidget()
-        column = QVBoxLayout(busy)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.split)
-        column.addWidget(self.gauges)
+        column = vbox(busy)
+        put(column, self.split, self.gauges)
         extras = {"env": self.buttons_chosen, "perf": busy}
         self.pages: list[CurvePage] = []
         for group, title in PAGES.items():
@@ -132,9 +128,7 @@ class TelemetryDock(Dock):
 
     def _footer(self) -> QWidget:
         foot = QWidget()
-        column = QVBoxLayout(foot)
-        column.setContentsMargins(12, 4, 8, 4)
-        column.setSpacing(4)
+        column = vbox(foot, margins=(12, 4, 8, 4), spacing=4)
         self.controls = CurveControls(self.model, self._actions)
         self.follow = self.controls.follow
         column.addWidget(self.controls)

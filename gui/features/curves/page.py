@@ -13,14 +13,12 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QMenu,
     QScrollArea,
     QSizePolicy,
     QSlider,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -29,6 +27,7 @@ from gui.features.curves.plots import PlotChoices, PlotSpec
 from gui.features.runs.model import RUN_ROLE
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.labels import label, rule
 from gui.kit.painting import tell_once
@@ -202,13 +201,9 @@ class CurvePage(QScrollArea):
     def __init__(self, foot: QWidget | None = None) -> None:
         super().__init__()
         self.cards: list[PlotCard] = []
-        body = QWidget()
-        body.setObjectName("scrollBody")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(0)
-        self._column = QVBoxLayout()
-        self._column.setSpacing(0)
+        body = named(QWidget(), "scrollBody")
+        column = vbox(body, margins=(0, 4, 0, 4), spacing=0)
+        self._column = vbox(spacing=0)
         column.addLayout(self._column, 1)
         if foot is not None:
             column.addWidget(foot)
@@ -240,11 +235,8 @@ class PlotSection(QWidget):
         super().__init__()
         self.cards: list[PlotCard] = []
         self._columns = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(2)
-        head = QHBoxLayout()
-        head.setContentsMargins(4, 0, 12, 0)
+        column = vbox(self, margins=(0, 4, 0, 4), spacing=2)
+        head = hbox(margins=(4, 0, 12, 0))
         self.toggle = QToolButton()
         self.toggle.setText(title)
         self.toggle.setAccessibleName(title)
@@ -254,9 +246,7 @@ class PlotSection(QWidget):
         self.toggle.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.toggle.clicked.connect(lambda: self.toggled.emit())
         self._note = label("", "muted")
-        head.addWidget(self.toggle)
-        head.addWidget(self._note)
-        head.addWidget(rule(), 1)
+        put(head, self.toggle, self._note, (rule(), 1))
         column.addLayout(head)
         self._grid = QGridLayout()
         self._grid.setSpacing(0)
@@ -294,19 +284,13 @@ class CurveControls(QWidget):
         """Build the row; `prefix` makes the objectNames of its widgets unique."""
         super().__init__()
         self._model = model
-        row = self.row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        self.axis = QComboBox()
-        self.axis.setObjectName(f"{prefix}xAxisBox")
-        self.axis.setAccessibleName(tr("Horizontal axis"))
+        row = self.row = hbox(self, spacing=8)
+        self.axis = named(QComboBox(), f"{prefix}xAxisBox", tr("Horizontal axis"))
         self.axis.setMinimumContentsLength(6)
         for name, text in X_AXES.items():
             self.axis.addItem(tr(text), name)
         self.axis.activated.connect(lambda: model.set_x_axis(str(self.axis.currentData())))
-        self.smoothing = QSlider(Qt.Orientation.Horizontal)
-        self.smoothing.setObjectName(f"{prefix}smoothingSlider")
-        self.smoothing.setAccessibleName(tr("Smoothing"))
+        self.smoothing = named(QSlider(Qt.Orientation.Horizontal), f"{prefix}smoothingSlider", tr("Smoothing"))
         self.smoothing.setToolTip(tr("Smoothing; right-click to choose the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
@@ -322,8 +306,7 @@ class CurveControls(QWidget):
             words.setMinimumWidth(1)  # its text must not keep a dock from becoming narrow
         for widget in (self._words[0], self.axis, self._words[1], self.smoothing, self._value):
             row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.follow)
+        put(row, 1, self.follow)
         model.view_changed.connect(self._show)
         self._show()
 

@@ -17,12 +17,12 @@ from PySide6.QtWidgets import (
     QListWidget,
     QMainWindow,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.features.curves.plots import PARTS, PlotChoices
 from gui.features.runs.controller import RunsController
+from gui.kit.boxes import named, put, vbox
 from gui.kit.containers import empty_page
 from gui.kit.labels import button
 from gui.kit.settings import LAYOUT_VERSION, Settings
@@ -279,12 +279,8 @@ class ViewsDialog(QDialog):
         self.setObjectName("viewsDialog")
         self.setWindowTitle(tr("Saved views"))
         self._views, self._save, self._show = views, save, show
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(8)
-        self.list = QListWidget()
-        self.list.setObjectName("viewsList")
-        self.list.setAccessibleName(tr("Saved views"))
+        column = vbox(self, margins=(16, 16, 16, 16), spacing=8)
+        self.list = named(QListWidget(), "viewsList", tr("Saved views"))
         self.list.itemActivated.connect(lambda _: self.accept())
         self.list.currentRowChanged.connect(lambda _: self._on_row())
         self._stack = QStackedWidget()
@@ -293,23 +289,17 @@ class ViewsDialog(QDialog):
         self._stack.addWidget(empty_page(tr("No saved view yet"), why))
         column.addWidget(self._stack, 1)
         row = QHBoxLayout()
-        self.name = QLineEdit()
-        self.name.setObjectName("viewName")
-        self.name.setAccessibleName(tr("Name of the view"))
+        self.name = named(QLineEdit(), "viewName", tr("Name of the view"))
         self.name.setPlaceholderText(tr("Name of the view"))
         self.name.setMaxLength(MOST_NAME_LETTERS)
         self.name.textChanged.connect(lambda _: self._on_row())
         self.keep = button(tr("Save current view"), "saveViewButton", clicked=self._on_save)
-        row.addWidget(self.name, 1)
-        row.addWidget(self.keep)
+        put(row, (self.name, 1), self.keep)
         column.addLayout(row)
         row = QHBoxLayout()
         self.drop = button(tr("Delete"), "deleteViewButton", clicked=self._on_drop)
         self.open_it = button(tr("Open"), "openViewButton", primary=True, clicked=self.accept)
-        row.addWidget(self.drop)
-        row.addStretch(1)
-        row.addWidget(button(tr("Close"), clicked=self.reject))
-        row.addWidget(self.open_it)
+        put(row, self.drop, 1, button(tr("Close"), clicked=self.reject), self.open_it)
         column.addLayout(row)
         views.changed.connect(self._fill)
         self._fill()

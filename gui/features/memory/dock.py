@@ -37,7 +37,7 @@ from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.containers import Dock, PagePicker
-from gui.kit.labels import button, label
+from gui.kit.labels import button, choice_box, label
 from gui.kit.screen import Mark, Palette, Screen
 from gui.kit.tables import row_table
 from gui.kit.words import tr
@@ -142,9 +142,7 @@ class FindPage(QWidget):
 
     def _question(self) -> QHBoxLayout:
         row = hbox(spacing=4)
-        self.how = named(QComboBox(), "memoryHow", tr("Comparison"))
-        for how in (*COMPARISONS, EQUAL):
-            self.how.addItem(tr(how), how)
+        self.how = choice_box("memoryHow", tr("Comparison"), ((how, tr(how)) for how in (*COMPARISONS, EQUAL)))
         self.how.currentIndexChanged.connect(lambda index: self._fit_value())
         self.value = number_field("memoryValue", tr("Value to look for"), "12, $0C")
         self._fit_value()
@@ -359,9 +357,8 @@ class VideoPage(QWidget):
         self._tile: int | None = None
         """Number of the tile that was clicked, None before."""
         column = vbox(self, margins=(12, 8, 12, 8), spacing=6)
-        self.what = named(QComboBox(), "videoWhat", tr("Part of the video memory"))
-        for what in (TILES, BACKGROUND, WINDOW, SPRITES):
-            self.what.addItem(tr(what), what)
+        parts = ((what, tr(what)) for what in (TILES, BACKGROUND, WINDOW, SPRITES))
+        self.what = choice_box("videoWhat", tr("Part of the video memory"), parts)
         self.what.currentIndexChanged.connect(lambda index: self.refresh())
         column.addWidget(self.what)
         self.view = Screen(palette, "videoMemory", tr("Video memory"))

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.features.replay.controller import ReplayController
-from gui.kit.boxes import named, put
+from gui.kit.boxes import put
 from gui.kit.dialogs import Sheet
-from gui.kit.labels import button, label, spin_box
+from gui.kit.labels import button, choice_box, label, spin_box
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
@@ -74,9 +74,7 @@ class DemoSheet(Sheet):
         """Build the form; `tasks` are titles by id; `add` is called with id, first and last frame, counted from 0."""
         super().__init__(parent, "demoSheet", tr("Use as a demonstration"))
         self._add = add
-        self.task = named(QComboBox(), "demoTask", tr("Task"))
-        for task, title in tasks.items():
-            self.task.addItem(title, task)
+        self.task = choice_box("demoTask", tr("Task"), tasks.items())
         self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
         self.last = spin_box("demoLast", tr("To frame"), 1, frames, frames)
         form = QFormLayout()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gui.kit.boxes import named, put
 from gui.kit.dialogs import Sheet, ask_new_file, begin_folder
-from gui.kit.labels import button, indented, label, spin_box
+from gui.kit.labels import button, choice_box, indented, label, spin_box
 from gui.kit.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
@@ -41,15 +41,15 @@ class ExportSheet(Sheet):
         """
         super().__init__(parent, "exportSheet", tr("Export the recording"))
         self._export = export
-        self.format = _combo("exportFormat", tr("Format"), FORMATS)
+        self.format = choice_box("exportFormat", tr("Format"), ((suffix, tr(text)) for text, suffix in FORMATS))
         if not has_mp4:
             self.format.removeItem(self.format.findData(".mp4"))
         self.place = named(QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif")), "exportPlace", tr("Folder"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
         self.scale = spin_box("exportScale", tr("Screen pixels per Game Boy pixel"), 1, 8, 3)
-        self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
-        self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
+        palettes = ((value, tr(text)) for text, value in PALETTES)
+        self.palette_box = choice_box("exportPalette", tr("Colours"), palettes, f"screen-{screen}")
         # Counted from 1, as in the replay and the piano roll.
         self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
         self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
@@ -111,10 +111,3 @@ class ExportSheet(Sheet):
         ]
         self._export(Path(self.place.text()).expanduser().absolute(), options)
         self.accept()
-
-
-def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QComboBox:
-    made = named(QComboBox(), name, accessible)
-    for text, value in items:
-        made.addItem(tr(text), value)
-    return made

@@ -17,7 +17,7 @@ from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.indicators import JoypadLights
-from gui.kit.labels import ElidedLabel, icon_button, label
+from gui.kit.labels import ElidedLabel, choice_box, icon_button, label
 from gui.kit.screen import FrameSource, Palette, Screen
 from gui.kit.words import number, tr
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -175,10 +175,8 @@ class ReplayView(QWidget):
         for made in (self.back, self.play, self.next):
             made.setProperty("transport", True)
             row.addWidget(made)
-        self.speed = named(QComboBox(), "replaySpeed", tr("Replay speed"))
-        for value in SPEEDS:
-            self.speed.addItem(f"{number(value, 'g')}x", value)
-        self.speed.setCurrentIndex(SPEEDS.index(1.0))
+        speeds = ((value, f"{number(value, 'g')}x") for value in SPEEDS)
+        self.speed = choice_box("replaySpeed", tr("Replay speed"), speeds, 1.0)
         put(row, self.speed, 1)
         self.progress = QProgressBar()
         self.progress.setRange(0, 100)

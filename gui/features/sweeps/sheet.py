@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
@@ -11,7 +11,7 @@ from gui.features.sweeps.controller import RULES, SEARCHES, SweepDraft
 from gui.kit import theme
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.dialogs import Sheet
-from gui.kit.labels import button, label, spin_box
+from gui.kit.labels import button, choice_box, label, spin_box
 from gui.kit.words import tr
 
 MAX_JOBS, MAX_SEEDS, MAX_TRIALS = 64, 20, 1000
@@ -56,14 +56,9 @@ class SweepSheet(Sheet):
         rows = vbox(spacing=4)
         self._rows: list[tuple[QComboBox, QLineEdit]] = []
         for number, (name, said) in enumerate(self._draft.texts.rows):
-            box, line = QComboBox(), QLineEdit(said)
-            box.setObjectName(f"sweepField{number}")
-            box.setAccessibleName(tr("Setting {number}", number=number + 1))
-            for field, text in self._fields:
-                box.addItem(text, field)
-            box.setCurrentIndex(max(0, box.findData(name)))
-            line.setObjectName(f"sweepValues{number}")
-            line.setAccessibleName(tr("Values of setting {number}", number=number + 1))
+            box = choice_box(f"sweepField{number}", tr("Setting {number}", number=number + 1), self._fields, name)
+            told = tr("Values of setting {number}", number=number + 1)
+            line = named(QLineEdit(said), f"sweepValues{number}", told)
             line.setPlaceholderText(tr("not varied"))
             box.activated.connect(self._take)
             line.textEdited.connect(self._take)
@@ -75,10 +70,10 @@ class SweepSheet(Sheet):
 
     def _rules(self) -> QFormLayout:
         texts = self._draft.texts
-        self.search = _box("sweepSearch", tr("Settings"), SEARCHES, texts.search)
+        self.search = choice_box("sweepSearch", tr("Settings"), _told(SEARCHES), texts.search)
         self.trials = spin_box("sweepTrials", tr("Random draws"), 1, MAX_TRIALS, texts.trials)
         self.seeds = spin_box("sweepSeeds", tr("Seeds per setting"), 1, MAX_SEEDS, texts.seeds)
-        self.rule = _box("sweepRule", tr("Stop early"), RULES, texts.rule)
+        self.rule = choice_box("sweepRule", tr("Stop early"), _told(RULES), texts.rule)
         self.jobs = spin_box("sweepJobs", tr("Trials at the same time"), 1, MAX_JOBS, texts.jobs)
         self.steps = spin_box("sweepSteps", tr("Stop each trial after steps"), 1, 2_000_000_000, texts.steps)
         self.steps.setSingleStep(10_000)
@@ -137,9 +132,5 @@ class SweepSheet(Sheet):
         self._begin()
 
 
-def _box(name: str, accessible: str, choices: dict[str, str], chosen: str) -> QComboBox:
-    box = named(QComboBox(), name, accessible)
-    for value, text in choices.items():
-        box.addItem(tr(text), value)
-    box.setCurrentIndex(box.findData(chosen))
-    return box
+def _told(choices: dict[str, str]) -> Iterable[tuple[str, str]]:
+    return ((value, tr(text)) for value, text in choices.items())

@@ -10,7 +10,7 @@ from gui.features.train.controller import TrainingController
 from gui.features.train.wall_order import SORTS, WallOrder
 from gui.features.train.wall_view import DistanceKey, WallView, grids
 from gui.kit.boxes import hbox, named, put, vbox
-from gui.kit.labels import ElidedLabel, button, label
+from gui.kit.labels import ElidedLabel, button, choice_box, label
 from gui.kit.screen import FrameSource, Palette, Screen
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -129,10 +129,8 @@ class EnvWall(QWidget):
         self.count = named(QComboBox(), "wallCount", tr("Game Boys on the wall"))
         self.count.activated.connect(self._on_count)
         row.addWidget(self.count)
-        self.sort = named(QComboBox(), "wallSort", tr("Order of the wall"))
         texts = (tr("Sort: by number"), tr("Sort: by success"), tr("Sort: by distance"))
-        for by, text in zip(SORTS, texts, strict=True):
-            self.sort.addItem(text, by)
+        self.sort = choice_box("wallSort", tr("Order of the wall"), zip(SORTS, texts, strict=True))
         self.sort.activated.connect(self._on_sort)
         row.addWidget(self.sort)
         for box in (self.count, self.sort):
