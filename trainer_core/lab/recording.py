@@ -192,8 +192,9 @@ def _unpack(path: Path, size: int) -> None:
     partial = path.with_name(f"{path.name}.tmp")
     try:
         with open_regular(packed) as source, gzip.open(source) as data, partial.open("wb") as out:
-            out.write(data.read(size))
-            if out.tell() != size or data.read(1):
+            while piece := data.read(min(1 << 20, size + 1 - out.tell())):
+                out.write(piece)
+            if out.tell() != size:
                 raise OSError(errno.EFBIG, f"not the {size} bytes that the manifest says", str(packed))
         partial.replace(path)
         packed.unlink()
