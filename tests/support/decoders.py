@@ -66,6 +66,7 @@ from trainer_core.lab.guest_environment import RunnerEnvironment
 from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.recording import MANIFEST
 from trainer_core.lab.roms import load_profiles, registered_roms
+from trainer_core.lab.storage_profiles import TEMPLATE, read_storage
 from trainer_core.lab.tasks import find_task, list_tasks, load_task
 from trainer_core.lab.text_episodes import read_episode
 from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
@@ -800,6 +801,12 @@ _DECODERS = (
         _copied(next((ASSETS / "profiles").glob("*.toml")), "p.toml"),
         load_profiles,
         (Part("p.toml", "toml"),),
+    ),
+    Decoder(
+        "storage profiles",
+        lambda f: _put(f / "storage_profiles.toml", TEMPLATE.replace("# [", "[").replace("# fo", "fo").encode()),
+        lambda f: read_storage(HomePaths(f)),
+        (Part("storage_profiles.toml", "toml"),),
     ),
     Decoder(
         "registered ROMs",

@@ -46,6 +46,7 @@ OTHERS = {
     "trainer_core/play/roll.py": "a recording that was read by read_recording",
     "trainer_core/service/bug_report.py": "writes",
     "trainer_core/runs/archive.py:_write": "writes",
+    "trainer_core/runs/storage.py:pack": "a file that it has just written",
     "trainer_core/service/job.py": "lines of a child of ours",
     "trainer_core/sweeps/slot.py": "the result of a child of ours",
     "trainer_core/sweeps/cluster.py": "the result of a worker of ours",

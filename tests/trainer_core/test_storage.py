@@ -69,6 +69,11 @@ def test_a_moved_run_is_the_same_run(home: HomePaths, profiles: Storage) -> None
         assert run.tags.get("storage") == (None if to == "home" else f"{to} (local)")
         assert home_of(find_run(RUN, home)) == home
         assert len(read_history(home.run(RUN).train_log).events) == 3
+    target.rename(target.with_name("elsewhere"))
+    assert find_run_error(home).endswith(f"is in {target}, which cannot be reached; mount that folder")
+    with pytest.raises(LabError, match="cannot be reached"):
+        storage.move(home, RUN, "home", profiles)
+    target.with_name("elsewhere").rename(target)
     file = archive(home, RUN, home.archives, remove=True)
     assert not target.exists(), "the files behind the link are gone too"
     assert restore(file, home).tags == {}

@@ -22,7 +22,6 @@ import errno
 import gzip
 import itertools
 import os
-import shutil
 import sys
 import zlib
 from array import array
@@ -164,8 +163,8 @@ def read_recording(folder: Path) -> Recording:
     """
     path = folder / MANIFEST
     try:
-        _unpack(folder / PICTURES)
         recording = msgspec.json.decode(read_regular(path), type=Recording)
+        _unpack(folder / PICTURES, (recording.pictures or recording.frames) * recording.picture_bytes)
         pictures = _size_of(folder / PICTURES)
         buttons = _size_of(folder / BUTTONS)
     except OSError as error:
@@ -182,15 +181,21 @@ def read_recording(folder: Path) -> Recording:
     return recording
 
 
-def _unpack(path: Path) -> None:
-    """Replace `path`'s gzip file by `path`, if only the former is there. Raises OSError, also for a damaged file."""
+def _unpack(path: Path, size: int) -> None:
+    """Replace `path`'s gzip file by `path`, of `size` bytes, if only the former is there.
+
+    Raises OSError, also for a damaged file or another size.
+    """
     packed = path.with_name(f"{path.name}{COMPRESSED}")
     if path.exists() or not packed.exists():
         return
     partial = path.with_name(f"{path.name}.tmp")
     try:
         with open_regular(packed) as source, gzip.open(source) as data, partial.open("wb") as out:
-            shutil.copyfileobj(data, out, 1 << 20)
+            while piece := data.read(min(1 << 20, size + 1 - out.tell())):
+                out.write(piece)
+            if out.tell() != size:
+                raise OSError(errno.EFBIG, f"not the {size} bytes that the manifest says", str(packed))
         partial.replace(path)
         packed.unlink()
     except (EOFError, zlib.error) as error:

@@ -59,7 +59,10 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
     run = the_one(text, RunRegistry(home).reconcile().values(), home)
     if is_archived(run):
         raise LabError(where_archived(run))
-    return home.run(run.run_id)
+    paths = home.run(run.run_id)
+    if paths.root.is_symlink() and not paths.root.exists():
+        raise LabError(f"run {run.title} is in {paths.root.readlink()}, which cannot be reached; mount that folder")
+    return paths
 
 
 def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:

@@ -29,9 +29,10 @@ from trainer_core.runs.archive import LEFT_OUT, MOVED, UNLINKED, alone, archive,
 from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_writer import disk_error
+from trainer_core.runs.names import find_run
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire.errors import ConfigError, LabError
-from trainer_core.wire.run_record import STORAGE_TAG, TRASHED, RunRecord, is_archived, where_archived
+from trainer_core.wire.run_record import STORAGE_TAG, TRASHED, RunRecord
 
 Action = Literal["compress", "move", "archive", "prune", "delete"]
 DAY_S = 86_400
@@ -95,13 +96,8 @@ def _delete_left(home: HomePaths, run_id: str) -> None:
 
 
 def _movable(home: HomePaths, run_id: str) -> RunRecord:
-    record = RunRegistry(home).reconcile().get(run_id)
-    paths = home.run(run_id)
-    if record is None or (not paths.config.is_file() and not is_archived(record)):
-        where = f": {paths.root.readlink()} cannot be reached" if paths.root.is_symlink() else ""
-        raise ConfigError(f"no run {run_id!r} below {home.runs}{where}; `dmglab runs` lists the runs")
-    if is_archived(record):
-        raise ConfigError(where_archived(record))
+    find_run(run_id, home)
+    record = RunRegistry(home).reconcile()[run_id]
     if not record.state.is_end:
         raise ConfigError(f"run {record.title} is {record.state}: only an ended run can be moved")
     return record

@@ -31,7 +31,7 @@ from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
 from trainer_core.wire.metric_names import METRICS
-from trainer_core.wire.run_record import RunRecord, RunState, is_archived
+from trainer_core.wire.run_record import STORAGE_TAG, RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Least milliseconds between two updates of an active run's row in the table."""
@@ -482,6 +482,8 @@ class RunsController(QObject):
             if is_there
             else tr("The run is archived: restore it to see its curves")
             if is_archived(run)
+            else tr("The folder that keeps the run cannot be reached: {place}", place=run.tags[STORAGE_TAG])
+            if STORAGE_TAG in run.tags
             else tr("The run's folder was deleted, and its curves with it"),
         )
 
