@@ -260,6 +260,7 @@ def test_the_dock_tells_the_state_of_the_dataset_and_offers_those_that_are_kept(
     draft = app[TrainingController].draft
     for text, words, can_download in (
         ("nonsense", "No such dataset", False),
+        ("~nobody-of-that-name", "No such dataset", False),
         ("hopper-random-v2", "Not downloaded yet", True),
         (str(file), "Copied and checked when the run begins", False),
         ("hopper-medium-v2", "intact, ", False),

@@ -308,11 +308,7 @@ class Host:
         self.closing.callback(hook.remove)
 
     def record(
-        self,
-        env_steps: int,
-        metrics: Mapping[str, float],
-        names: Mapping[str, str] = NO_NAMES,
-        **flat: float,
+        self, env_steps: int, metrics: Mapping[str, float], names: Mapping[str, str] = NO_NAMES, **flat: float
     ) -> None:
         """Write an update record of a library's metrics, without non-finite numbers.
 

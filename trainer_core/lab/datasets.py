@@ -28,7 +28,7 @@ from trainer_core.lab.durable_files import replace_file
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.checks import Check, Status, size
 from trainer_core.wire.decoding import parsing, read_json, read_loose_json
-from trainer_core.wire.errors import CheckpointError, ConfigError, LabError
+from trainer_core.wire.errors import CheckpointError, ConfigError, LabError, shown
 
 HDF5, METADATA = Path("data", "main_data.hdf5"), Path("data", "metadata.json")
 MANIFEST = "manifest.json"
@@ -225,9 +225,10 @@ class DatasetCache:
         """Return the folder or file that `data` names."""
         if not data:
             raise ConfigError("no dataset: name a dataset's folder, file or name with --data")
-        place = Path(data).expanduser()
-        if place.exists():
-            return place.resolve()
+        with parsing(f"dataset {shown(data, 80)}", ConfigError):
+            place = Path(data).expanduser()
+            if place.exists():
+                return place.resolve()
         if place.is_absolute() or data.startswith((".", "~")):
             raise ConfigError(f"{place}: no such folder or file")
         return self._kept_place(data)
@@ -243,7 +244,9 @@ class DatasetCache:
         if found:
             return found[0].folder
         known = ", ".join(kept.name for kept in entries) or "none"
-        raise ConfigError(f"no dataset {data} below {self.root}; it has {known}; see `dmglab datasets download --help`")
+        raise ConfigError(
+            f"no dataset {shown(data, 80)} below {self.root}; it has {known}; see `dmglab datasets download --help`"
+        )
 
     def _entry(self, folder: Path) -> Kept:
         manifest, stamp = _manifest(folder), _stamp(folder / HDF5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,9 @@ class DatasetsController(QObject):
             return tr(words, size=size_text(kept.size_bytes), ago=ago(kept.checked_at)), role
         if not self.name:
             return tr("No dataset is chosen"), "muted"
-        if Path(self.name).expanduser().exists():
-            return tr("Copied and checked when the run begins"), "muted"
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # a long name, an unknown ~user, a NUL
+            if Path(self.name).expanduser().exists():
+                return tr("Copied and checked when the run begins"), "muted"
         return (tr("Not downloaded yet"), "muted") if not self.download_refusal() else (tr("No such dataset"), "warn")
 
     # -- commands ---------------------------------------------------------------------------

@@ -84,6 +84,9 @@ def test_a_wrong_hash_and_what_is_no_dataset_are_one_line(tmp_path: Path) -> Non
         ("D4RL/pen/human-v2", "", "datasets download"),
         ("a" * 16, "", "no dataset aaaa"),
         ("", "", "--data"),
+        ("~nobody-of-that-name", "", "^dataset ~nobody"),
+        ("x" * 5000, "", "^dataset xxx"),
+        ("a\0b", "", "^no dataset a"),
     ):
         with pytest.raises(ConfigError, match=words):
             cache.find(data, sha256)
