@@ -39,9 +39,9 @@ LEAST_S = 0.25
 """Least seconds between two redraws of a plot, unless an axis was moved."""
 BUDGET_S = 0.008
 """Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
-IDLE_MS, REST_MS, RESTORE_MS = 50, 40, 150
-"""Milliseconds between two turns with nothing to draw; after the last move of an axis until plots are drawn anew; after
-the pointer left a curve until the others are restored."""
+HIDDEN_MS, IDLE_MS, REST_MS, RESTORE_MS = 250, 50, 40, 150
+"""Milliseconds between two turns without a plot in sight, and with none to draw; after the last move of an axis until
+plots are drawn anew; after the pointer left a curve until the others are restored."""
 PLOT_EXPORTS = ("plotPng", "plotSvg", "plotCsv", "plotCopy")
 PLOT_MENU = ("plotFit", "plotMaximise", "plotPin", "plotHide", "", "plotLog", "plotLogX", "trimOutliers", "",
              *PLOT_EXPORTS, "", "followCurves", "resetPlots")  # fmt: skip
@@ -125,13 +125,14 @@ class PlotBoard(QObject):
         if self._theme is not theme.current():  # in this turn the whole window has to be repainted
             self._theme = theme.current()
             return
-        cards = self._seen()
-        if cards:
-            try:
-                load_once()
-            except ImportError as error:  # an installation without PyQtGraph
-                tell_once(self._page, error)
-                return
+        if not (cards := self._seen()):
+            self._timer.setInterval(HIDDEN_MS)
+            return
+        try:
+            load_once()
+        except ImportError as error:  # an installation without PyQtGraph
+            tell_once(self._page, error)
+            return
         now = time.perf_counter()
         turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]
         if self._is_moved:  # what the user looks at comes first, once: a run that grows would keep others from it

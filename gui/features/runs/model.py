@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 
 from gui.features.runs.columns import RunColumns, by_value
 from gui.features.runs.shown_runs import ABOUT_SHOWN, CROSSHAIR, DIFFERS, ShownRuns
@@ -106,14 +106,13 @@ class RunList(QAbstractTableModel):
         further: RunColumns | None = None,
         title: Callable[[str], str] = short_task,
         shown: ShownRuns | None = None,
-        parent: QObject | None = None,
     ) -> None:
         """Build an empty model.
 
         `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns;
         `title(task)` returns the title of a task; `shown` has the texts about the runs on show.
         """
-        super().__init__(parent)
+        super().__init__()
         self._notes, self._further, self._title, self.shown = notes, further, title, shown
         self.columns: tuple[str, ...] = COLUMNS
         self._runs: list[RunRecord] = []
