@@ -158,7 +158,7 @@ def test_train_new_lists_the_checks(qtbot: QtBot, app: App) -> None:
     qtbot.waitUntil(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
     assert texts.count() == 6
-    assert texts.item(2).text() == "ok Task: tiny_goal, built in"
+    assert texts.item(2).text() == "ok Task: Tiny goal, built in"
 
 
 def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(

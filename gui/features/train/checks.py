@@ -20,7 +20,7 @@ from trainer_core.service.preflight import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
 CHECK_COUNT = 6
-_TASK = re.compile(r"\b[a-z0-9_]+/[a-z0-9_/]*[a-z0-9_]")
+_TASK = re.compile(r"\b[a-z0-9_]+(?:/[a-z0-9_]+)*")
 """What may be the id of a task."""
 ROW = 20
 
