@@ -63,7 +63,7 @@ from trainer_core.lab.arc_games import read_game
 from trainer_core.lab.dataset_download import _mark, _pins
 from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.guest_environment import RunnerEnvironment
-from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.paths import ASSETS, HomePaths, RunPaths
 from trainer_core.lab.recording import MANIFEST
 from trainer_core.lab.roms import load_profiles, registered_roms
 from trainer_core.lab.storage_profiles import TEMPLATE, read_storage
@@ -75,6 +75,7 @@ from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.runners.corl.runner import check_spaces
 from trainer_core.runners.d3rlpy.runner import is_demonstration
+from trainer_core.runners.remote.courier import unread_job
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runs.archive import archive, restore
 from trainer_core.runs.command_files import Mailbox
@@ -85,6 +86,7 @@ from trainer_core.runs.log_reader import read_history
 from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.runs.sql import ask
+from trainer_core.runs.wandb_run import read_wandb
 from trainer_core.sweeps.sweep import load_ended, load_sweep
 from trainer_core.wire import commands, frames, records
 from trainer_core.wire.config import RunConfig
@@ -807,6 +809,18 @@ _DECODERS = (
         lambda f: _put(f / "storage_profiles.toml", TEMPLATE.replace("# [", "[").replace("# fo", "fo").encode()),
         lambda f: read_storage(HomePaths(f)),
         (Part("storage_profiles.toml", "toml"),),
+    ),
+    Decoder(
+        "agreement with W&B",
+        _json("wandb.json", {"project": "p", "name": "n", "rows": 3, "files": {"a.gif": True}}),
+        lambda f: read_wandb(RunPaths(f)),
+        (Part("wandb.json", "json"),),
+    ),
+    Decoder(
+        "job on a cluster",
+        _json("job.json", {"job": "raysubmit_1", "done": False}),
+        lambda f: unread_job(RunPaths(f)),
+        (Part("job.json", "json"),),
     ),
     Decoder(
         "registered ROMs",

@@ -69,6 +69,11 @@ OTHERS = {
     "trainer_core/runners/rllm/verl_process.py": "a checkpoint's pointer, in the guest's process",
     "trainer_core/runners/rllm/worker.py": "a checkpoint's state, in the guest's process",
     "trainer_core/lab/dataset_download.py:_read_metadata": "a server's answer: test_datasets has rubbish",
+    "trainer_core/runners/remote/courier.py:Courier._verified": "a cluster's file: test_remote has rubbish",
+    "trainer_core/runners/remote/courier.py:follow": "limits that our own `resume` passes on",
+    "trainer_core/runners/remote/jobs.py": "a server's answer: test_remote has rubbish",
+    "trainer_core/runners/remote/parcel.py": "writes",
+    "trainer_core/service/wandb_sender.py": "what a child of ours prints",
     "gui/kit/words.py": "our own translations",
 }
 """Functions that decode and are not in the table: a folder, a file or file:function, and why."""

@@ -38,7 +38,7 @@ RUN = "run-00000"
 def home(tmp_path: Path) -> HomePaths:
     home = make_home(tmp_path / "home", runs=1, log_records=3)
     paths = home.run(RUN)
-    paths.config.write_text("{}")
+    paths.config.write_text('{"run": {"task": "tiny_goal"}}')
     (paths.checkpoints / "000000000064").mkdir(parents=True)
     (paths.checkpoints / "000000000064" / "policy.safetensors").write_bytes(os.urandom(3000))
     (paths.root / "videos").mkdir()

@@ -110,14 +110,13 @@ class Courier:
 
     def _find_job(self) -> bool:
         """Return whether the cluster has a job of this run whose output was not read to its end."""
-        try:
-            kept = json.loads(read_regular(self._paths.job))
-            if kept["done"]:
-                return False
-            self._jobs.info(kept["job"])
-        except (OSError, ValueError, KeyError, UnknownError):
+        if not (job := unread_job(self._paths)):
             return False
-        self._job = kept["job"]
+        try:
+            self._jobs.info(job)
+        except UnknownError:
+            return False
+        self._job = job
         return True
 
     def _submit(self, config: RunConfig) -> None:
@@ -329,6 +328,15 @@ def _stop(courier: Courier, writer: RunWriter) -> None:
     while time.monotonic() < deadline:
         writer.tell(records.StateEvent, state="stopping", detail=f"{records.FINISHING} on the cluster")
         time.sleep(AGAIN_S)
+
+
+def unread_job(paths: RunPaths) -> str:
+    """Return the id of the job whose output was not read to its end; "" without one, or for a damaged file."""
+    try:
+        kept = json.loads(read_regular(paths.job))
+        return "" if kept["done"] else str(kept["job"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def follow(run_dir: Path, pipe: LossyPipe, inherited: str, limits: str) -> int:
