@@ -30,8 +30,8 @@ class Options:
     """Game, arc/ID: one of ours or of HOME/arc by the library, one of a server's with --server; default: the session of
     --session."""
     session: Path | None = None
-    """JSON file with a game of a few scenes, which needs neither the library nor a network; default: one that comes with
-    DMG Lab."""
+    """JSON file with a game of a few scenes, which needs neither the library nor a network; default: one that comes
+    with DMG Lab."""
     server: str = ""
     """Address of an ARC-AGI-3 server, for example https://three.arcprize.org; its key is read from ARC_API_KEY."""
     agent: str = "explore"
