@@ -1,4 +1,4 @@
-"""Entry points of `dmglab` and `dmglab-app`, which put this distribution's packages first on `sys.path`."""
+"""Entry points, which put this distribution's packages first on `sys.path`: `dmglab`, `dmglab-app`, a cluster's job."""
 
 from __future__ import annotations
 
@@ -27,3 +27,11 @@ def app() -> int:
     from gui.__main__ import main
 
     return main()
+
+
+def job() -> NoReturn:
+    """Train the run that came with this job of a Ray cluster, and end the process."""
+    _stand_first()
+    from trainer_core.runners.remote.job import main
+
+    sys.exit(main())

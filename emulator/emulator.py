@@ -489,6 +489,17 @@ class Emulator:
         for part in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
             row[places[part[0]] : places[part[-1]] + 1].assign(written[part])
 
+    def store(self, env: int, address: int, value: int) -> None:
+        """Write a byte as the CPU would now: to I/O registers and the mapper too, and blocked as the CPU would be."""
+        place = (whole_number("address", address, 0, 0xFFFF), whole_number("value", value, 0, 0xFF))
+        wp.launch(
+            self._kernels.store,
+            dim=1,
+            inputs=[self.batch, self.batch.console, self._checked(env), *place],
+            device=self.device,
+            block_dim=self._frames.shape.block,
+        )
+
     @property
     def work_ram(self) -> DeviceArray:
         """WRAM (C000-DFFF) of every env, uint8[N, 8192]: the consoles' own memory, read and written without a copy."""

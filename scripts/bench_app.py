@@ -2,7 +2,7 @@
 
     python scripts/bench_app.py [--seconds 10]    one JSON object; offscreen without a display
     python scripts/bench_app.py --runs 10000      a home of so many runs with long logs
-    python scripts/bench_app.py --overlay 250     so many runs of 2,000 points in the tab of curves
+    python scripts/bench_app.py --overlay 250     so many runs of 2,000 points in eight plots: a table
 
 Gaps are what a 1 ms timer on the UI thread sees; paints are the live view's.
 """
@@ -43,11 +43,11 @@ def main() -> NoReturn:
     options = parser.parse_args()
     for room in ("gui", "trainer_core"):  # as pip leaves them, whatever this shell says of .pyc files
         compileall.compile_dir(Path(__file__).resolve().parents[1] / room, quiet=2)
-    if options.runs:
-        found = many_runs(options.runs)
+    if options.overlay:
+        print(overlay(options.overlay))
     else:
-        found = overlay(options.overlay) if options.overlay else live(options.seconds)
-    print(json.dumps({"ok": True, **found, "load_average": round(os.getloadavg()[0], 1)}))
+        found = many_runs(options.runs) if options.runs else live(options.seconds)
+        print(json.dumps({"ok": True, **found, "load_average": round(os.getloadavg()[0], 1)}))
     sys.stdout.flush()
     os._exit(0)
 
@@ -77,10 +77,15 @@ class Gaps:
         self.found.append((now[0] - self._last[0], now[1] - self._last[1]))
         self._last = now
 
-    def worst_ms(self) -> tuple[float, float]:
-        """Return the longest gap since the last call, and the most processor time in one."""
+    def worst(self) -> tuple[float, float]:
+        """Return the longest gap since the last call, and the most processor time in one, in seconds."""
         wall, spent = (max(column) for column in zip((0.0, 0.0), *self.found, strict=True))
-        self.found = []
+        self.found, self._last = [], self._now()
+        return wall, spent
+
+    def worst_ms(self) -> tuple[float, float]:
+        """Return `worst` in milliseconds."""
+        wall, spent = self.worst()
         return round(wall * 1000, 1), round(spent * 1000, 1)
 
     def p99_ms(self) -> float:
@@ -139,21 +144,24 @@ def many_runs(count: int) -> dict[str, float]:
     }
 
 
-def overlay(count: int, points: int = 2000) -> dict[str, float]:
-    """Show `count` runs at once, let one of them grow, zoom, point at one, switch the theme."""
+def overlay(count: int, points: int = 2000) -> str:
+    """Return a table of times for `count` runs in eight plots, of which one grows, and 10,000 in the table of runs."""
     import numpy as np
     from PySide6.QtTest import QTest
 
     from gui.app import create_application, open_app
+    from gui.features.curves.page import load_once
     from gui.features.curves.view import CurvesView
+    from gui.features.runs.dock import RunsDock
+    from gui.features.runs.model import RunList
     from gui.state.appearance import Appearance
     from gui.state.session import Navigation, Place
     from gui.state.telemetry import TelemetryModel
-    from tests.support.made_records import update_record
+    from tests.support.made_records import run_record, update_record
 
     application = create_application()
     app = open_app(Path(tempfile.mkdtemp(prefix="dmglab-bench-")), "dark")
-    app.window.resize(1440, 900)
+    app.window.resize(1920, 900)
     app[Navigation].leave_welcome()
     app[Navigation].show(Place.CURVES)
     QTest.qWait(500)
@@ -167,80 +175,107 @@ def overlay(count: int, points: int = 2000) -> dict[str, float]:
         table._length = points
         table.column("env_steps")[:] = np.arange(points) * 2048
         run.next_seq = points
-    view, gaps = app[CurvesView], Gaps()
+    view, rows = app[CurvesView], []
+
+    def tell(what: str, wanted: str, spent: list[tuple[float, float]], unit: str = "ms", digits: int = 1) -> None:
+        """Add a row: the best, and the median, of (wall, processor) times in seconds."""
+        scale = 1000 if unit == "ms" else 1
+        columns = [[round(scale * value, digits) for value in column] for column in zip(*spent, strict=True)]
+        cells = [f"{min(column)} {unit}; {round(median(column), digits)} {unit}" for column in columns]
+        rows.append(f"| {what} | {wanted} | {' | '.join(cells)} |")
+
+    def timed(act: Callable[[], object]) -> tuple[float, float]:
+        begun, cpu = time.perf_counter(), time.thread_time()
+        act()
+        return time.perf_counter() - begun, time.thread_time() - cpu
 
     def seen() -> list:
         return [c for c in view.cards_in_front() if not c.visibleRegion().isEmpty()]
 
-    def until_drawn() -> tuple[float, float]:
-        """Return the seconds, and those of processor time, until all plots in sight are drawn and painted."""
-        begun, cpu = time.perf_counter(), time.process_time()
+    def until_drawn() -> None:
         QTest.qWait(1)
         while not seen() or any(card.is_stale() for card in seen()):
-            QTest.qWait(1)
+            QTest.qWait(10)
         application.processEvents()
-        return time.perf_counter() - begun, time.process_time() - cpu
 
-    def paint(act: Callable[[PlotCard], object]) -> float:
-        """Return the processor time in milliseconds for each plot in sight to do this and be painted."""
-        cpu = time.process_time()
-        for card in seen():
-            act(card)
-            card.canvas.viewport().repaint()
-        return (time.process_time() - cpu) * 1000 / len(seen())
+    def paint(act: Callable[[PlotCard], object]) -> tuple[float, float]:
+        """Return the times for each plot in sight to do this and be painted."""
 
-    telemetry.set_focus(names[0])
-    telemetry.set_pinned(names)
-    drawn, drawn_cpu = until_drawn()
-    overlay_ms, overlay_cpu_ms = gaps.worst_ms()
-    pictures, refresh = sum(card.canvas.pictures for card in seen()), []
-    for step in range(20):
-        telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
-        telemetry.runs[names[0]].table._data[1, points + step] = points * 2048.0  # within the room to grow
-        refresh.append(paint(lambda card: card.redraw()))
-    QTest.qWait(10)
-    gaps.worst_ms()
-    for step in range(20, 40):
-        telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
-        until_drawn()
-    refresh_ms, _ = gaps.worst_ms()
-    pictures = sum(card.canvas.pictures for card in seen()) - pictures
-    moves = []
-    for step in range(20):
-        telemetry.set_x_range((0.0, (points - 20 * step) * 2048.0))
-        moves.append(paint(lambda card: None))
-    sharp, _ = until_drawn()
-    crosses = [paint(lambda card, x=x: telemetry.set_crosshair(x * 2048.0)) for x in range(0, points // 2, 50)]
-    points_at = [paint(lambda card, name=name: telemetry.set_highlight(name)) for name in names[:10]]
-    telemetry.set_highlight("")
-    themes, themes_cpu = [], []
-    for name in ("light", "dark", "light"):
-        begun, cpu = time.perf_counter(), time.process_time()
+        def every() -> None:
+            for card in cards:
+                act(card)
+                card.canvas.viewport().repaint()
+
+        cards = seen()
+        wall, cpu = timed(every)
+        return wall / len(cards), cpu / len(cards)
+
+    def switch(name: str) -> None:
         app[Appearance].set_theme(name)
         application.processEvents()
-        themes.append(time.perf_counter() - begun)
-        themes_cpu.append(time.process_time() - cpu)
+
+    def grow(step: int) -> None:
+        telemetry.take(names[0], update_record(names[0], points + step, points + step, 1.0))
+        telemetry.runs[names[0]].table._data[1, points + step] = points * 2048.0  # within the room to grow
+
+    tell("import of PyQtGraph, once", "", [timed(load_once)])
+    gaps = Gaps()
+    telemetry.set_focus(names[0])
+    telemetry.set_pinned(names)
+    tell("all plots drawn", "1 s", [timed(until_drawn)], "s", 2)
+    tell("longest turn of the loop meanwhile", "33 ms", [gaps.worst()])
+    refresh = []
+    for step in range(20):
+        grow(step)
+        refresh.append(paint(lambda card: card.redraw()))
+    tell("one run grew, a plot", "8 ms", refresh)
+    pictures, turns = sum(card.canvas.pictures for card in seen()), []
+    for step in range(20, 40):
+        grow(step)
+        gaps.worst()
         until_drawn()
-    return {
-        "runs": count,
-        "points": points,
-        "plots": len(seen()),
-        "drawn_s": round(drawn, 2),
-        "drawn_cpu_s": round(drawn_cpu, 2),
-        "gap_worst_overlay_ms": overlay_ms,
-        "gap_worst_overlay_cpu_ms": overlay_cpu_ms,
-        "refresh_cpu_ms_a_plot": round(median(refresh), 1),
-        "gap_worst_refresh_ms": refresh_ms,
-        "pictures_made_in_40": pictures,
-        "move_cpu_ms_a_plot": round(median(moves), 1),
-        "sharp_after_s": round(sharp, 2),
-        "crosshair_cpu_ms_a_plot": round(median(crosses), 1),
-        "highlight_cpu_ms_a_plot": round(median(points_at), 1),
-        "theme_worst_ms": round(max(themes) * 1000),
-        "theme_best_ms": round(min(themes) * 1000),
-        "theme_cpu_ms": round(min(themes_cpu) * 1000),
-        **lines(),
-    }
+        turns.append(gaps.worst())
+    tell("longest turn of the loop meanwhile", "33 ms", turns)
+    pictures = sum(card.canvas.pictures for card in seen()) - pictures
+    moves, sharp, turns = [], [], []
+    for step in range(1, 9):
+        telemetry.set_x_range((0.0, (points - 20 * step) * 2048.0))
+        moves.append(paint(lambda card: None))
+        gaps.worst()
+        sharp.append(timed(until_drawn))
+        turns.append(gaps.worst())
+    tell("a move of an axis, a plot", "", moves)
+    tell("sharp after a move, all visible plots", "0.3 s", sharp, "s", 2)
+    tell("longest turn of the loop meanwhile", "33 ms", turns)
+    cross = [paint(lambda card, x=x: telemetry.set_crosshair(2048.0 * x)) for x in range(0, points // 2, 50)]
+    tell("a move of the crosshair, a plot", "", cross)
+    tell(
+        "a run highlighted, a plot", "", [paint(lambda card, n=name: telemetry.set_highlight(n)) for name in names[:10]]
+    )
+    telemetry.set_highlight("")
+    themes = []
+    for name in ("light", "dark") * 4:
+        themes.append(timed(lambda name=name: switch(name)))
+        until_drawn()
+    tell("theme switch", "100 ms", themes)
+    app[RunList].put_all([run_record(f"run-{number:05}") for number in range(10_000)])
+    QTest.qWait(1000)
+    texts = ("run-0", "run-00", "run-009", "run-0099", "", "finished t")
+    box = app[RunsDock].filter
+    tell(
+        "10,000 runs filtered",
+        "150 ms",
+        [timed(lambda t=t: (box.setText(t), application.processEvents())) for t in texts],
+    )
+    line = lines()
+    head = f"{count} runs of {points} points, {len(seen())} plots in sight, pictures made while one grew: {pictures}"
+    return "\n".join([
+        f"{head}; a line of 1,200 points stroked by Qt {line['stroked']} ms, painted here {line['painted']} ms; "
+        f"load {os.getloadavg()[0]:.1f}",
+        "| best; median | wanted | wall | processor time of the thread |",
+        "|---|---|---|---|",
+        *rows,
+    ])  # fmt: skip
 
 
 def lines(points: int = 1200, width: int = 600) -> dict[str, float]:
@@ -255,7 +290,7 @@ def lines(points: int = 1200, width: int = 600) -> dict[str, float]:
     image, found = QImage(width, 220, QImage.Format.Format_ARGB32_Premultiplied), {}
     with QPainter(image) as painter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for name, is_file in (("line_stroked_ms", True), ("line_painted_ms", False)):
+        for name, is_file in (("stroked", True), ("painted", False)):
             cpu = time.process_time()
             for _ in range(20):
                 stroke(painter, places, QColor("white"), 1.5, is_file=is_file)

@@ -1,4 +1,4 @@
-"""Kernels beside the launch: power-on, masked resets, peeks at memory.
+"""Kernels beside the launch: power-on, masked resets, peeks at memory, stores to it.
 
 They are plain functions here. Each executor compiles them with its own module (`of_module`), so that a
 process never compiles another executor's.
@@ -9,7 +9,7 @@ from typing import Any
 import warp as wp
 
 from emulator.kernels.intrinsics import Q, U, ld32, st32
-from emulator.kernels.io.bus import peek_bus
+from emulator.kernels.io.bus import bus_write, peek_bus
 from emulator.kernels.memory.mapper import update_map
 from emulator.kernels.ppu.lcd_registers import ppu_power_on
 from emulator.state.batch import Batch, Console
@@ -85,10 +85,13 @@ def peek(
         out[i] = wp.uint8(peek_bus(console[env], mem, batch.rom_base, a, console[env].now + U(1)))
 
 
-def of_module(module: str, **options: Any) -> tuple[wp.Kernel, wp.Kernel, wp.Kernel]:
-    """Return kernels of `power_on`, `reset_envs` and `peek` that are compiled with the Python module `module`."""
-    power_on_kernel, reset_kernel, peek_kernel = (
-        wp.kernel(function, enable_backward=False, module=module, **options)
-        for function in (power_on, reset_envs, peek)
-    )
-    return power_on_kernel, reset_kernel, peek_kernel
+def store(batch: Batch, console: wp.array[Console], env: wp.int32, address: wp.uint32, value: wp.uint32):
+    """Write a byte as the CPU would at `console[env].now`, without taking time; in one thread."""
+    mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+    bus_write(console[env], mem, batch.rom_base, address, value, console[env].now + U(1))
+
+
+def of_module(module: str, **options: Any) -> tuple[wp.Kernel, ...]:
+    """Return kernels of `power_on`, `reset_envs`, `peek`, `store` that are compiled with the Python module `module`."""
+    functions = (power_on, reset_envs, peek, store)
+    return tuple(wp.kernel(function, enable_backward=False, module=module, **options) for function in functions)

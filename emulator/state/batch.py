@@ -31,6 +31,7 @@ LOCKED = 3
 TRAP_LD_B_B = 1
 TRAP_STEP = 2
 TRAP_STEPPED = 3
+TRAP_TICK = 4
 
 
 @wp.struct
@@ -113,7 +114,7 @@ class Console:
     # ---- launch bookkeeping and scratch (not part of the console's state)
     launch_end: wp.uint32
     stopped: wp.uint32  # 1: a trapped LD B,B froze this console
-    trap: wp.uint32  # TRAP_*: stop at LD B,B, or after one instruction
+    trap: wp.uint32  # TRAP_*: stop at LD B,B, after an instruction, or at an LCD switch and an undefined opcode
     work: wp.uint32  # instructions executed in the last launch
     stable: wp.uint32  # time until which the last slow read stays the same
     env: wp.uint32
@@ -252,3 +253,37 @@ def allocate(layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.nda
     batch.scratch = stride - PADDING
     batch.num_envs = n
     return batch
+
+
+_TIME_NAMES = (
+    "now stop_time ei_time rtc_zero div_zero tima_mark timer_next serial_start serial_end dma_start joypad_settles"
+    " apu_mark apu_wave_next ppu_origin ppu_next ppu_sync ppu_dma_start ppu_late"
+)
+_TIMES = dict.fromkeys(_TIME_NAMES.split(), 1) | {"apu_wave_next": 2, "ppu_sync": 4, "ppu_dma_start": 4}
+"""Fields of `Console` that are times, and how many of their units an M-cycle has."""
+
+
+def move_times(console: np.ndarray, row: np.ndarray, span: int) -> None:
+    """Add `span` M-cycles, which may be negative, to every time of a record, shape (1,), whose memory row is `row`.
+
+    The console's moment stays the same: a launch then ends `span` M-cycles sooner. `launch_end` does it on the device.
+    """
+    state, dma = int(console["run_state"][0]), int(console["dma_state"][0])
+    halted_clock = not console["has_rtc"][0] or bool(console["rtc_days"][0] & 0x4000)
+    kept = {
+        "stop_time": state == RUNNING or (state != STOPPED and not dma),
+        "ei_time": console["ime"][0] != 2,
+        "serial_start": not console["serial_active"][0],
+        "serial_end": not console["serial_active"][0],
+        "dma_start": not dma,
+        "rtc_zero": halted_clock,
+        "joypad_settles": not console["joypad_target"][0],
+        "apu_wave_next": not console["apu_status"][0] & 4,
+        "ppu_dma_start": not console["ppu_dma"][0],
+        "ppu_late": console["ppu_late"][0] == 0xFFFFFFFF,
+    }
+    if not row[k.LCDC - k.ROW_ORIGIN] & k.LCDC_ENABLE:
+        kept |= {"ppu_origin": True, "ppu_sync": True}
+    for name, units in _TIMES.items():
+        if not kept.get(name):
+            console[name] = int(console[name][0]) + units * span & 0xFFFFFFFF

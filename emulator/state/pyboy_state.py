@@ -1,7 +1,7 @@
-"""Import of PyBoy's save states.
+"""Import of PyBoy's save states; `pyboy_state_writer` writes them.
 
-Covered are the state versions of its releases: 10 (2.0), 11 (2.2), 12 (2.4), 14 (2.5), 15 (2.6 and 2.7) and
-29 (2.8). A state does not say which ROM it belongs to; the caller names it. PyBoy rounds some values that
+Covered are the state versions of its releases: 7 and 9 (1.5, 1.6), 10 (2.0), 11 (2.2), 12 (2.4), 14 (2.5), 15 (2.6
+and 2.7) and 29 (2.8). A state does not say which ROM it belongs to; the caller names it. PyBoy rounds some values that
 this emulator keeps: see `to_snapshot`.
 https://github.com/Baekalfen/PyBoy
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,12 @@ import numpy as np
 from emulator import constants as k
 from emulator.rom.cartridge import Cartridge, MapperKind
 from emulator.rom.regular_file import read_regular, reason
-from emulator.state.batch import FAR_TIME, STOPPED, row_bytes
+from emulator.state.batch import FAR_TIME, move_times, row_bytes
 from emulator.state.console_check import ConsoleError, check_consoles, check_fit
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-VERSIONS = (10, 11, 12, 14, 15, 29)
+VERSIONS = (7, 9, 10, 11, 12, 14, 15, 29)
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}
 """Number of 8 KiB cartridge RAM banks in a PyBoy state, by header byte 0149."""
 MOST_FILE_BYTES = 8 << 20
@@ -33,6 +34,19 @@ SGB_BYTES = 7 + 4 + 0x2000 + 0x800 + 0x80
 LINE_PHASE = 4
 """T-cycles by which PyBoy's LY is ahead of its clock at the start of a line."""
 RTC_TYPES = (0x0F, 0x10)
+TONE = (
+    "duty length volume up pace period:2 counting on timer:8 envelope:8 next:8 p:8 frame:8 v:8"
+    " suppressed+ pending_duty+ pending+"
+)
+SWEEP = " sweep_pace sweep_down sweep_shift sweep_timer:8 check+:8 calc+:8 hold+:8 negated+ sweep_on shadow:8"
+WAVE = (
+    "dac length volume period:2 counting on timer:8 next:8 p:8 frame:8 suppressed+ shift:8 access+ restart+ sample+:8"
+)
+NOISE = (
+    "length volume up pace shift width divisor counting on timer:8 next:8 envelope:8 p:8 register:8 feed:8 v:8"
+    " c+:8 countdown+:8 alignment+:8 running+"
+)
+"""Layouts of the four sound channels; names with a plus are there from version 29 on."""
 
 
 class _Reader:
@@ -98,13 +112,16 @@ class PyBoyState:
     serial: dict[str, int]
 
 
-def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
-    """Parse a PyBoy state of a game on `cartridge`; raise SnapshotError, one line with `name`, if it cannot be."""
+def parse(data: bytes, cartridge: Cartridge, name: str = "state", in_boot: bool = False) -> PyBoyState:
+    """Parse a PyBoy state of a game on `cartridge`; raise SnapshotError, one line with `name`, if it cannot be.
+
+    `in_boot`: accept a state in which the boot program is mapped.
+    """
     version = data[0] if data else -1
     if version not in VERSIONS:
         raise SnapshotError(
             f"{name}: PyBoy state version {version} is not read, only"
-            f" {', '.join(map(str, VERSIONS))} (PyBoy 2.0 to 2.8); load it there and save it again"
+            f" {', '.join(map(str, VERSIONS))} (PyBoy 1.5 to 2.8); load it there and save it again"
         )
     problem = ""
     # PyBoy 2.7 added a byte (NR50) without a new version number.
@@ -114,7 +131,7 @@ def parse(data: bytes, cartridge: Cartridge, name: str = "state") -> PyBoyState:
         except _MismatchError as error:
             problem = str(error)
             continue
-        if state.cpu["boot_rom"]:
+        if state.cpu["boot_rom"] and not in_boot:
             raise SnapshotError(f"{name}: taken inside PyBoy's boot program; run until the game has started")
         return state
     raise SnapshotError(f"{name}: does not fit {cartridge.name} ({problem}); was it made with another ROM?")
@@ -125,26 +142,26 @@ def _parse(r: _Reader, version: int, cartridge: Cartridge, nr50: bool) -> PyBoyS
     new = version >= 29
     boot_rom = r.u8()
     r.skip(1 if new else 0)  # key0
-    r.skip(2)  # key1, double speed
-    if r.u8():
+    old = version < 8  # before the Game Boy Color
+    r.skip(0 if old else 2)  # key1, double speed
+    if not old and r.u8():
         raise SnapshotError("the state is of a Game Boy Color; run PyBoy with cgb=False and save again")
-    cpu = r.named("a f b c d e hl:2 sp:2 pc:2 ime" + " delay" * new + " halted stopped ie queued if") | {
-        "boot_rom": boot_rom
-    }
+    cpu = r.named("a f b c d e hl:2 sp:2 pc:2 ime" + " delay" * new + " halted stopped ie" + " queued if" * (not old))
+    cpu = {"if": 0, "boot_rom": boot_rom} | cpu
     r.skip(8 if version >= 12 else 0)  # cycles
     dma = r.named("active reading source index start:8") if new else {}
     vram, oam = r.bytes(0x2000), r.bytes(k.OAM_SIZE)
     lcd = r.named("lcdc bgp obp0 obp1 stat ly lyc scy scx wy wx")
     r.skip(1 if new else 0)  # object priority mode
     r.skip(5 * k.SCREEN_HEIGHT if version >= 11 else 0)  # scroll positions for PyBoy's API
-    r.skip(2 + new)  # cgb, downgraded, speed
+    r.skip(0 if old else 2 + new)  # cgb, downgraded, speed
     lcd |= r.named("frame_done first reset") if version >= 14 else {"first": 0}
     r.skip(8 if version >= 12 else 0)  # last cycles
-    lcd |= r.named("clock:8 target:8 next_mode")
+    lcd |= {"clock": 0, "target": 0} if old else r.named("clock:8 target:8 next_mode")
     r.skip(1 if new else 0)  # transition
     sound = _parse_sound(r, new, nr50) if version >= 14 else {}
     r.skip(5 * k.SCREEN_HEIGHT if version < 11 else 0)
-    shades = _shades(r.bytes(5 * k.SCREEN_HEIGHT * k.SCREEN_WIDTH))
+    shades = _shades(r.bytes((5 if version >= 10 else 4) * k.SCREEN_HEIGHT * k.SCREEN_WIDTH))
     lcd["window"] = r.u8() if new else int(lcd["ly"] >= lcd["wy"])
     wram = r.bytes(0x2000)
     r.skip(0x60)  # FEA0-FEFF
@@ -177,16 +194,12 @@ def _parse_sound(r: _Reader, new: bool, nr50: bool) -> dict[str, Any]:
     sound: dict[str, Any] = r.named("div_counter:8 sequencer:8" + " after_div" * new + " power off")
     sound["panning"] = [bool(r.u8()) for _ in range(8)]
     sound["nr50"] = r.u8() if nr50 else 0x77
-    tone = "duty length volume up pace period:2 counting on timer:8 envelope:8 next:8 p:8 frame:8 v:8"
-    tone += " suppressed pending_duty pending" * new
-    sweep = " sweep_pace sweep_down sweep_shift sweep_timer:8"
-    sweep += (" check:8 calc:8 hold:8 negated" * new) + " sweep_on shadow:8"
+    tone, sweep, wave, noise = TONE, SWEEP, WAVE, NOISE
+    if not new:
+        tone, sweep, wave, noise = (re.sub(r"\S+\+\S*", "", layout) for layout in (tone, sweep, wave, noise))
+    tone, sweep, wave, noise = (layout.replace("+", "") for layout in (tone, sweep, wave, noise))
     sound["channels"] = [r.named(tone + sweep), r.named(tone)]
     sound["wave"] = r.bytes(16)
-    wave = "dac length volume period:2 counting on timer:8 next:8 p:8 frame:8"
-    wave += " suppressed" * new + " shift:8" + " access restart sample:8" * new
-    noise = "length volume up pace shift width divisor counting on timer:8 next:8 envelope:8"
-    noise += " p:8 register:8 feed:8 v:8" + " c:8 countdown:8 alignment:8 running" * new
     sound["channels"] += [r.named(wave), r.named(noise)]
     return sound
 
@@ -211,9 +224,9 @@ def _parse_cartridge(r: _Reader, version: int, cartridge: Cartridge) -> tuple[di
 
 def _shades(screen: bytes) -> np.ndarray:
     """Return the state's picture as shades, uint8[144, 160], by ranking its colours by brightness."""
-    pixels = np.frombuffer(screen, np.uint8).reshape(k.SCREEN_HEIGHT, k.SCREEN_WIDTH, 5)
-    brightness = pixels[..., :3].astype(np.int32).sum(axis=2)
-    return np.clip(np.rint(3 - brightness / 255.0), 0, 3).astype(np.uint8)
+    pixels = np.frombuffer(screen, np.uint8).reshape(k.SCREEN_HEIGHT, k.SCREEN_WIDTH, -1)
+    brightness = pixels[..., 1:3].astype(np.int32).sum(axis=2)  # old versions have alpha first
+    return np.clip(np.rint(3 - brightness / 170.0), 0, 3).astype(np.uint8)
 
 
 # ---- conversion to a console ----------------------------------------------------------------
@@ -238,9 +251,9 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
         | _sound_fields(row, state)
         | _ppu_fields(state)
     )
-    values |= _moved(values, _frame_start(state))
     for name, value in values.items():
         console[name] = value & 0xFFFFFFFF
+    move_times(console, row, _frame_start(state))
     try:
         check_consoles(console, row[np.newaxis])
         check_fit(console, row, cartridge)
@@ -253,28 +266,6 @@ def _frame_start(state: PyBoyState) -> int:
     """Return the M-cycles since PyBoy's frame began if it is in its first line, so that frames end together; else 0."""
     clock = state.lcd["clock"] if state.version >= 14 else k.DOTS_PER_LINE
     return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
-
-
-def _moved(values: dict[str, int], now: int) -> dict[str, int]:
-    """Return the time fields among `values`, which are relative to the state's moment, with `now` added."""
-    moved = {name: now for name in ("now", "tima_mark", "timer_next", "ei_time", "apu_mark")}
-    moved |= {"serial_start": now, "div_zero": values["div_zero"] + now}
-    for name in ("ppu_origin", "ppu_next"):
-        moved[name] = values.get(name, 0) + now
-    if values["dma_state"]:
-        moved["dma_start"] = values["dma_start"] + now
-    if values["serial_end"] != FAR_TIME:
-        moved["serial_end"] = values["serial_end"] + now
-    if "rtc_zero" in values and not values["rtc_days"] & 0x4000:
-        moved["rtc_zero"] = values["rtc_zero"] + now
-    if values.get("apu_wave_next"):
-        moved["apu_wave_next"] = values["apu_wave_next"] + 2 * now
-    moved["ppu_sync"] = 4 * now
-    if values["run_state"] == STOPPED or (values["run_state"] and values["dma_state"]):
-        moved["stop_time"] = now
-    if "ppu_origin" not in values:
-        moved["ppu_origin"] = 0
-    return moved
 
 
 def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:

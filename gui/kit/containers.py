@@ -8,16 +8,18 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QButtonGroup,
+    QComboBox,
     QDockWidget,
     QHBoxLayout,
     QLabel,
     QPushButton,
     QSizePolicy,
+    QTabWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
+from gui.kit.boxes import hbox, named, put, titlebar, vbox
 from gui.kit.icons import icon
 from gui.kit.labels import icon_button, label
 from gui.kit.style_sheet import BAR, GAP, MARGIN
@@ -39,17 +41,11 @@ class Dock(QDockWidget):
         # A click on the dock's text, too, takes the keyboard focus from the game.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._bar = bar = QWidget()
-        bar.setProperty("role", "titlebar")
-        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._row = row = QHBoxLayout(bar)
-        row.setContentsMargins(12, 1, 4, 2)
-        row.setSpacing(4)
-        row.addWidget(label(title, "title"))
-        row.addStretch(1)
+        titlebar(bar)
+        self._row = row = hbox(bar, margins=(12, 1, 4, 2), spacing=4)
+        put(row, label(title, "title"), 1)
         self.tools = QWidget()
-        self.head = QHBoxLayout(self.tools)
-        self.head.setContentsMargins(0, 0, 0, 0)
-        self.head.setSpacing(4)
+        self.head = hbox(self.tools, spacing=4)
         row.addWidget(self.tools)
         close = icon_button("close", tr("Close {title}", title=title), clicked=self.close)
         # The keyboard closes docks by their shortcuts; a Space after Start must not.
@@ -85,11 +81,8 @@ class Section(QWidget):
 
     def __init__(self, title: str, *, is_open: bool) -> None:
         super().__init__()
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(4)
-        self.head = head = QHBoxLayout()
-        head.setSpacing(8)
+        outer = vbox(self, spacing=4)
+        self.head = head = hbox(spacing=8)
         self._toggle = QToolButton()
         self._toggle.setText(title)
         self._toggle.setAccessibleName(title)
@@ -99,14 +92,10 @@ class Section(QWidget):
         self._toggle.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._toggle.clicked.connect(lambda: self.set_open(not self.is_open))
         self.note: QLabel = label("", "muted")
-        head.addWidget(self._toggle)
-        head.addStretch(1)
-        head.addWidget(self.note)
+        put(head, self._toggle, 1, self.note)
         outer.addLayout(head)
         self._content = QWidget()
-        self.body = QVBoxLayout(self._content)
-        self.body.setContentsMargins(4, 0, 0, 4)
-        self.body.setSpacing(4)
+        self.body = vbox(self._content, margins=(4, 0, 0, 4), spacing=4)
         outer.addWidget(self._content)
         self.is_open = is_open
         self.set_open(is_open)
@@ -125,9 +114,7 @@ class Section(QWidget):
 def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | None = None) -> QWidget:
     """Return a page for a view without contents: what is missing, why in small, and at most one button."""
     page = QWidget()
-    column = QVBoxLayout(page)
-    column.setContentsMargins(MARGIN, GAP, MARGIN, GAP)
-    column.setSpacing(GAP)
+    column = vbox(page, margins=(MARGIN, GAP, MARGIN, GAP), spacing=GAP)
     column.addStretch(1)
     for text, role in ((missing, ""), (why, "caption")):
         if text:
@@ -146,6 +133,36 @@ def empty_page(missing: QLabel | str, why: QLabel | str = "", offer: QWidget | N
     return page
 
 
+class PagePicker(QComboBox):
+    """Choice of the page of a tab widget, in place of its tabs."""
+
+    def __init__(self, tabs: QTabWidget, object_name: str, accessible: str) -> None:
+        super().__init__()
+        self._tabs = tabs
+        tabs.tabBar().hide()
+        self.setObjectName(object_name)
+        self.setAccessibleName(accessible)
+        self.setProperty("flat", True)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.activated.connect(lambda row: tabs.setCurrentIndex(self.itemData(row)))
+        tabs.currentChanged.connect(lambda at: self.setCurrentIndex(self.findData(at)))
+
+    def offer(self, page: QWidget, is_there: bool) -> None:
+        """Offer a page, or leave it out."""
+        self._tabs.setTabVisible(self._tabs.indexOf(page), is_there)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Offer the pages that the tab widget has now."""
+        tabs = self._tabs
+        offered = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
+        if offered != [self.itemData(row) for row in range(self.count())]:
+            self.clear()
+            for at in offered:
+                self.addItem(tabs.tabText(at), at)
+            self.setCurrentIndex(self.findData(tabs.currentIndex()))
+
+
 class Segmented(QWidget):
     """Row of joined buttons of which one is chosen; `items` are (value, text, objectName)."""
 
@@ -155,15 +172,11 @@ class Segmented(QWidget):
         super().__init__()
         self.setObjectName(name)
         self.setAccessibleName(accessible)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = hbox(self, spacing=0)
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QPushButton] = {}
         for index, (value, text, object_name) in enumerate(items):
-            made = QPushButton(text)
-            made.setObjectName(object_name)
-            made.setAccessibleName(f"{accessible}: {text}")
+            made = named(QPushButton(text), object_name, f"{accessible}: {text}")
             made.setCheckable(True)
             made.setAutoDefault(False)
             made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QDir, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QHBoxLayout, QMessageBox, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QFrame, QMessageBox, QScrollArea, QWidget
 
+from gui.kit.boxes import hbox, named, vbox
 from gui.kit.labels import button, label
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -26,8 +27,7 @@ def ask_about_running(
     parent: QWidget, count: int, stop_and_close: Callable[[], None], keep_and_close: Callable[[], None]
 ) -> None:
     """Ask whether running trainings shall stop or continue after the app; returns without waiting for the answer."""
-    box = QMessageBox(parent)
-    box.setObjectName("closeQuestion")
+    box = named(QMessageBox(parent), "closeQuestion")
     box.setWindowTitle("DMG Lab")
     what = tr("A run is training") if count == 1 else tr("{count} runs are training", count=count)
     box.setText(f"{what}.")
@@ -43,8 +43,7 @@ def ask_about_running(
         (tr("Cancel"), "cancelCloseButton", QMessageBox.ButtonRole.RejectRole, None),
     )
     for text, name, role, act in answers:
-        made = box.addButton(text, role)
-        made.setObjectName(name)
+        made = named(box.addButton(text, role), name)
         if act is not None:
             made.clicked.connect(act)
         else:
@@ -109,27 +108,30 @@ def ask_new_file(parent: QWidget, title: str, name: str, then: Callable[[Path], 
     _take(path, kind, then)
 
 
-class CheatSheet(QDialog):
+class Sheet(QDialog):
+    """Dialog with an objectName and a title, which is deleted when it is closed."""
+
+    def __init__(self, parent: QWidget, object_name: str, title: str) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName(object_name)
+        self.setWindowTitle(title)
+
+
+class CheatSheet(Sheet):
     """Dialog with the list of all shortcuts."""
 
     def __init__(self, parent: QWidget, rows: list[tuple[str, str]]) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("cheatSheet")
-        self.setWindowTitle(tr("Keyboard"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 16)
-        column.setSpacing(16)
-        sides = QHBoxLayout()
-        sides.setSpacing(16)
+        super().__init__(parent, "cheatSheet", tr("Keyboard"))
+        column = vbox(self, margins=(24, 16, 24, 16), spacing=16)
+        sides = hbox(margins=(9, 9, 9, 9), spacing=16)
         half = (len(rows) + 1) // 2
         for part in (rows[:half], rows[half:]):  # a label a column: a label a key takes 0.1 s
             keys, texts = ("\n".join(column) for column in zip(*part, strict=True))
             for made in (label(keys), label(texts, "muted")):
                 made.setAlignment(Qt.AlignmentFlag.AlignTop)
                 sides.addWidget(made)
-        page = QWidget()
-        page.setObjectName("scrollBody")
+        page = named(QWidget(), "scrollBody")
         page.setLayout(sides)
         scroll = QScrollArea()
         scroll.setAccessibleName(tr("Keyboard"))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.kit import theme
 from gui.kit.painting import guarded
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.service import Gauge
 from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, MASK_BITS
 from trainer_core.wire.records import UpdateRecord
@@ -93,7 +93,7 @@ class _Bars(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             color = theme.current().muted
-            rows = [(name, share, f"{share * 100:.0f} %", color) for name, share in self.shares().items()]
+            rows = [(name, share, number(share, ".0%"), color) for name, share in self.shares().items()]
             _paint_bars(painter, self.width(), tr(self.title), rows, room=44)
 
 

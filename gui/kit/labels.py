@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -11,6 +11,7 @@ from PySide6.QtGui import QFontMetrics, QKeySequence, QPainter, QPaintEvent, QSh
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
+    QComboBox,
     QFrame,
     QLabel,
     QLineEdit,
@@ -21,11 +22,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.kit.boxes import every, named
 from gui.kit.icons import icon, paint_icon
 from gui.kit.painting import guarded, paint_keys
 from gui.kit.style_sheet import GAP, ICON
 from gui.kit.theme import small_font
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 
 Box = TypeVar("Box", bound=QAbstractSpinBox)
 LABEL_WIDTH = 104
@@ -65,9 +67,7 @@ def button(
     tip: str = "",
     clicked: Callable[[], object] | None = None,
 ) -> QPushButton:
-    made = QPushButton(text)
-    made.setObjectName(object_name)
-    made.setAccessibleName(text)
+    made = named(QPushButton(text), object_name, text)
     made.setToolTip(tip)
     made.setAutoDefault(False)
     if primary:
@@ -104,9 +104,7 @@ def icon_button(
 
 def search_field(object_name: str, accessible: str, hint: str) -> QLineEdit:
     """Return a text field with a magnifier, and a cross that clears it."""
-    made = QLineEdit()
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
+    made = named(QLineEdit(), object_name, accessible)
     made.setPlaceholderText(hint)
     made.setClearButtonEnabled(True)
     made.addAction(icon("search", "muted"), QLineEdit.ActionPosition.LeadingPosition)
@@ -191,19 +189,24 @@ def indented(box: Box) -> Box:
 
 
 def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> QSpinBox:
-    made = indented(QSpinBox())
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
+    made = named(indented(QSpinBox()), name, accessible)
     made.setRange(least, most)
     made.setValue(value)
     return made
 
 
+def choice_box(name: str, accessible: str, items: Iterable[tuple[object, str]], chosen: object = None) -> QComboBox:
+    """Return a drop-down list of (value, text) with the value `chosen`, else the first one, selected."""
+    made = named(QComboBox(), name, accessible)
+    for value, text in items:
+        made.addItem(text, value)
+    made.setCurrentIndex(max(0, made.findData(chosen)))
+    return made
+
+
 def keep_ages(view: QAbstractItemView) -> QTimer:
     """Repaint a view regularly while it is visible, so that the ages in its rows stay correct."""
-    clock = QTimer(view, interval=AGES_MS)
-    clock.timeout.connect(view.viewport().update)
-    clock.start()
+    clock = every(view, AGES_MS, view.viewport().update)
     return clock
 
 
@@ -218,8 +221,8 @@ def ago(when: float, now: float | None = None) -> str:
 
 def count_text(value: int) -> str:
     if value >= 1_000_000:
-        return f"{value / 1e6:.1f}M"
-    return f"{value:,}"
+        return number(value / 1e6, ".1f") + "M"
+    return number(value)
 
 
 def size_text(size: float) -> str:
@@ -227,5 +230,5 @@ def size_text(size: float) -> str:
     for unit, least in (("GB", 1e9), ("MB", 1e6)):
         if size >= least:
             value = size / least
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+            return f"{number(value, '.1f' if value < 10 else '.0f')} {unit}"
     return f"{size / 1e3:.0f} kB"

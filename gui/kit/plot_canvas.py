@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
@@ -15,7 +14,7 @@ from gui.kit import theme
 from gui.kit.plot_look import BOLD, FADED, SLIM, Plot, Range, with_names
 from gui.kit.plot_overlay import Overlay
 from gui.kit.plot_picture import Layer, Line, Part, Picture, axis_ranges
-from gui.kit.plot_shapes import EMPTY, Array, Curve, Scene, to_axis
+from gui.kit.plot_shapes import EMPTY, Array, Curve, Scene
 
 NEAR = 12.0
 """Pixels from a line within which the pointer is at it."""
@@ -53,8 +52,8 @@ class PlotCanvas(pg.GraphicsView):
         self._bold: list[Line] = []
         """Items of the curves of the run under the pointer."""
         self._growing: set[tuple[str, ...]] = set()
-        self._behind: Picture | None = None
-        """Picture of a new scene that is not finished and not shown yet."""
+        self._coming: tuple[Scene, Picture, list[Curve]] | None = None
+        """Scene shown last, its picture, which may be unfinished, and the curves beside that."""
         self._dressed: object = None
         self._pointer: QPointF | None = None
         self._search = QTimer(self, singleShot=True, interval=POINTER_MS)
@@ -74,16 +73,17 @@ class PlotCanvas(pg.GraphicsView):
         scene is shown meanwhile, and the next call continues.
         """
         self._dress(scene)
-        parts, lines = self._split(scene)
         look = (axis_ranges(scene), scene.log_x, scene.log_y, scene.theme, self._view_size(), self.devicePixelRatioF())
-        picture = self.layer.picture
-        if picture is None or picture.look != look or picture.parts != parts:
-            if self._behind is None or self._behind.look != look or self._behind.parts != parts:
-                self.pictures += 1
-                self._behind = Picture(look, scene, parts, self._view_size(), self.devicePixelRatioF())
-            if not self._behind.paint_on(deadline):
-                return False
-            picture, self._behind = self._behind, None
+        if self._coming is None or self._coming[0] is not scene or self._coming[1].look != look:
+            parts, lines = self._split(scene)
+            known = [self.layer.picture, self._coming and self._coming[1]]
+            same = next((one for one in known if one and one.look == look and one.parts == parts), None)
+            self.pictures += same is None
+            picture = same or Picture(look, scene, parts, self._view_size(), self.devicePixelRatioF())
+            self._coming = scene, picture, lines
+        _, picture, lines = self._coming
+        if not picture.paint_on(deadline):
+            return False
         self._show(scene, picture, lines)
         return True
 
@@ -219,7 +219,7 @@ class PlotCanvas(pg.GraphicsView):
     def _nearest(self, place: QPointF) -> str:
         """Return the run of the nearest curve within NEAR pixels; empty if there is none."""
         found, best = "", NEAR
-        at, to_pixels = np.array([place.x(), place.y()]), self._to_pixels()
+        at = np.array([place.x(), place.y()])
         low, floor = self.value_at(place + QPointF(-NEAR, NEAR))
         high, top = self.value_at(place + QPointF(NEAR, -NEAR))
         for curve in self.shown.curves:
@@ -229,22 +229,10 @@ class PlotCanvas(pg.GraphicsView):
             last = int(curve.x.searchsorted(high, side="right")) + 1
             near = curve.y[first:last]
             if len(near) and near.min() <= top and near.max() >= floor:
-                distance = _distance(at, to_pixels(curve.x[first:last], near))
+                distance = _distance(at, self.plot.to_pixels(self.shown, curve.x[first:last], near))
                 if distance < best:
                     found, best = curve.owner, distance
         return found
-
-    def _to_pixels(self) -> Any:
-        """Return the function that maps x and y in data units to f64[n, 2] pixels of this widget."""
-        scene, area = self.shown, self.view.sceneBoundingRect()
-        (left, right), (floor, top) = self.view.viewRange()
-
-        def to_pixels(x: Array, y: Array) -> Array:
-            across = area.left() + (to_axis(x, log=scene.log_x) - left) * area.width() / (right - left)
-            down = area.bottom() - (to_axis(y, log=scene.log_y) - floor) * area.height() / (top - floor)
-            return np.stack([across, down], axis=1)
-
-        return to_pixels
 
 
 def _distance(at: Array, points: Array) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainterPath
 
 from gui.kit import theme
-from gui.kit.plot_shapes import Scene, tick_rows, tick_text, ticks, x_ticks
+from gui.kit.plot_shapes import Array, Scene, tick_rows, tick_text, ticks, to_axis, x_ticks
 
 pg.setConfigOptions(antialias=True)
 LINE, BOLD, THIN = 1.5, 2.5, 1.0
@@ -162,6 +163,17 @@ class Plot(pg.PlotItem):
         self._grid.setSpacing(0)
         self.set_margins(margins, has_ticks=True)
 
+    def area(self) -> QRectF:
+        """Return the pixels of the view."""
+        return self.mapRectFromItem(self.view, self.view.rect())
+
+    def to_pixels(self, scene: Scene, x: Array, y: Array) -> Array:
+        """Return f64[n, 2], the pixels of data values; NaN for those without a place on a logarithmic axis."""
+        area, ((left, right), (floor, top)) = self.area(), self.view.viewRange()
+        across = area.left() + (to_axis(x, log=scene.log_x) - left) * area.width() / (right - left)
+        down = area.bottom() - (to_axis(y, log=scene.log_y) - floor) * area.height() / (top - floor)
+        return np.stack([across, down], axis=1)
+
     def set_margins(self, margins: Margins, *, has_ticks: bool) -> None:
         self.left.setWidth(margins.left)
         self.bottom.setStyle(showValues=has_ticks)
@@ -186,6 +198,7 @@ class Plot(pg.PlotItem):
     def set_ranges(self, scene: Scene, x: Range, y: Range) -> None:
         """Show these ranges, in axis units, with round ticks."""
         self.view.setRange(xRange=x, yRange=y, padding=0)
+        self.view.prepareForPaint()  # else it moves its items at the next paint, which causes another one
         rows = tick_rows(self.view.height())
         columns = max(2, int(self.view.width() // COLUMN))
         left, bottom = _data(x, log=scene.log_x), _data(y, log=scene.log_y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from gui.kit import theme
 from gui.kit.painting import guarded_item, saved
 from gui.kit.plot_look import FADED_NAME, THIN, Plot
 from gui.kit.plot_picture import paint_dots, stroke
-from gui.kit.plot_shapes import EMPTY, Name, Scene, spread, to_axis
+from gui.kit.plot_shapes import EMPTY, Array, Name, Scene, place_text, spread, value_text
 from gui.kit.words import tr
 
 GAP = 16
@@ -60,38 +59,33 @@ class Overlay(pg.GraphicsObject):
     def paint(self, painter: QPainter, *_: Any) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(theme.small_font())
-        area = self._area()
+        area = self._plot.area()
         self._paint_marks(painter, area)
+        self._paint_turns(painter, area)
         if self.scene_shown.target and area.top() <= (y := self.down(self.scene_shown.target)) <= area.bottom():
             painter.setPen(QPen(QColor(theme.colors(self.scene_shown.theme).disabled), 1, Qt.PenStyle.DotLine))
             painter.drawLine(QPointF(area.left(), round(y) + 0.5), QPointF(area.right(), round(y) + 0.5))
         ground = QColor(theme.colors(self.scene_shown.theme).base)
         for dots in self.scene_shown.dots if self.highlighted else ():
             if dots.owner == self.highlighted:  # above the faded ones
-                places = [[self._across(x), self.down(y)] for x, y in zip(dots.x, dots.y, strict=True)]
-                inside = [place for place in places if area.left() <= place[0] <= area.right()]
-                paint_dots(painter, np.array(inside), dots.color, ground)
+                places = self._pixels(dots.x, dots.y)
+                is_inside = (area.left() <= places[:, 0]) & (places[:, 0] <= area.right())
+                paint_dots(painter, places[is_inside], dots.color, ground)
         if self.cross is not None:
             self._paint_crosshair(painter, area, self.cross)
         if self.names_width:
             self._paint_names(painter, area)
 
-    def _area(self) -> QRectF:
-        return self._plot.mapRectFromItem(self._plot.view, self._plot.view.rect())
-
     def _across(self, x: float) -> float:
         """Return the pixel of a place on the x axis."""
-        (low, high), area = self._plot.view.viewRange()[0], self._area()
-        return area.left() + (self._on_axis(x, log=self.scene_shown.log_x) - low) / (high - low) * area.width()
+        return float(self._pixels(np.array([x]), np.ones(1))[0, 0])
 
     def down(self, y: float) -> float:
         """Return the pixel of a value on the y axis."""
-        (low, high), area = self._plot.view.viewRange()[1], self._area()
-        return area.bottom() - (self._on_axis(y, log=self.scene_shown.log_y) - low) / (high - low) * area.height()
+        return float(self._pixels(np.ones(1), np.array([y]))[0, 1])
 
-    @staticmethod
-    def _on_axis(value: float, *, log: bool) -> float:
-        return float(to_axis(np.array([value]), log=log)[0])
+    def _pixels(self, x: Array, y: Array) -> Array:
+        return self._plot.to_pixels(self.scene_shown, x, y)
 
     def _paint_marks(self, painter: QPainter, area: QRectF) -> None:
         for marks in self.scene_shown.marks:
@@ -99,6 +93,17 @@ class Overlay(pg.GraphicsObject):
             for x in map(self._across, marks.x):
                 if area.left() <= x <= area.right():
                     painter.drawLine(QPointF(x, area.bottom() - MARK), QPointF(x, area.bottom()))
+
+    def _paint_turns(self, painter: QPainter, area: QRectF) -> None:
+        words = self.scene_shown.turn_words
+        for turn in self.scene_shown.turns:
+            for at in (round(x) + 0.5 for x in map(self._across, turn.x) if area.left() <= x <= area.right()):
+                painter.setPen(QPen(turn.color, 1, Qt.PenStyle.DashLine))
+                painter.drawLine(QPointF(at, area.top()), QPointF(at, area.bottom()))
+                width = QFontMetricsF(painter.font()).horizontalAdvance(words)
+                left = at + 4 if at + 4 + width <= area.right() else at - 4 - width
+                painter.drawText(QPointF(left, area.top() + 12), words)
+                words = ""
 
     # -- crosshair --------------------------------------------------------------------------
 
@@ -118,7 +123,7 @@ class Overlay(pg.GraphicsObject):
                 radius = NAME_DOT if is_bold else HOVER_DOT
                 paint_dots(painter, np.array([[at, y]]), name.color, QColor(colors.base), radius)
         if self.has_axis:
-            self._paint_chip(painter, area, at, self._place(x))
+            self._paint_chip(painter, area, at, place_text(x, by_clock=self.scene_shown.by_clock))
 
     def _paint_chip(self, painter: QPainter, area: QRectF, at: float, text: str) -> None:
         """Write the place of the crosshair on the axis, in place of the tick labels that it meets."""
@@ -130,7 +135,7 @@ class Overlay(pg.GraphicsObject):
         for label in getattr(self._plot.bottom, "label_areas", ()):
             covered = self._plot.mapRectFromItem(self._plot.bottom, label)
             if covered.intersects(chip):
-                painter.fillRect(covered, QColor(colors.base))
+                painter.fillRect(covered.adjusted(-1, 0, 1, 2), QColor(colors.base))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colors.text))
         painter.drawRoundedRect(chip, 4, 4)
@@ -138,11 +143,6 @@ class Overlay(pg.GraphicsObject):
         painter.setFont(font)
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, text)
         painter.setFont(theme.small_font())
-
-    def _place(self, x: float) -> str:
-        if self.scene_shown.by_clock:
-            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x))
-        return f"{x:,.0f}"
 
     # -- names ------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Overlay(pg.GraphicsObject):
 
     def kept(self) -> tuple[Sequence[Name], int]:
         """Return the names that are written, and the number of the others."""
-        names, room = self.scene_shown.names, int(self._area().height() // GAP)
+        names, room = self.scene_shown.names, int(self._plot.area().height() // GAP)
         most = max(1, room if self.is_file else min(MOST_NAMES, room))
         if len(names) <= most:
             return names, 0
@@ -181,7 +181,8 @@ class Overlay(pg.GraphicsObject):
         self.rows.append((box, name.owner))
         font = theme.small_font(QFont.Weight.DemiBold if is_bold else QFont.Weight.Normal)
         metrics = QFontMetricsF(font)
-        value = self.values[name.owner][1] if name.owner in self.values else "" if self.values else name.value
+        last = "" if self.values else value_text(name.y, is_percent=self.scene_shown.is_percent)
+        value = self.values[name.owner][1] if name.owner in self.values else last
         room = box.width() - TEXT_AT - metrics.horizontalAdvance(value) - 6
         with saved(painter):
             painter.setOpacity(1.0 if is_bold or not self.highlighted else FADED_NAME)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor
 
+from gui.kit.words import number
+
 Array = NDArray[np.float64]
 _CLOCK_STEPS = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
@@ -70,7 +72,6 @@ class Name:
     text: str
     color: QColor
     y: float
-    value: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +95,14 @@ class Scene:
     """True if y is a share, written in percent."""
     target: float = 0.0
     """Value of y at which the run in focus ends, drawn as a dotted line; 0 for none."""
+    turns: tuple[Marks, ...] = ()
+    """Places where runs turned from their dataset to the environment, drawn as dashed lines over the whole height."""
+    turn_words: str = ""
+    """Text beside the first of `turns`."""
 
 
+CROWD = 40
+"""Most curves of a plot that are painted one after the other, in full detail."""
 MOST_ROWS, ROW = 4, 34
 """Most steps between ticks of a y axis, and least pixels of one."""
 EMPTY = Scene((), (0.0, 1.0), (0.0, 1.0))
@@ -161,36 +168,41 @@ def rounded(low: float, high: float, most: int) -> tuple[float, float]:
     return (floor if low - floor <= 0.6 * step else low - room), (top if top - high <= 0.6 * step else high + room)
 
 
+def place_text(x: float, *, by_clock: bool) -> str:
+    """Return a place on an x axis as text: a count, or seconds since 1970 as date and time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(x)) if by_clock else number(x, ",.0f")
+
+
 def value_text(value: float, *, is_percent: bool) -> str:
     """Return a value as text of about five characters; a share in percent."""
     if not is_percent or not math.isfinite(value):
         return short_number(value)
     share = 100 * value
-    return f"{share:.0f} %" if share >= 9.95 or share == 0 else f"{share:.2g} %"
+    return number(share, ".0f" if share >= 9.95 or share == 0 else ".2g") + " %"
 
 
 def short_number(value: float) -> str:
     """Return a number as text of about five characters: 1.25M, 0.034, 3e-07."""
     size = abs(value)
     if size >= 1e9 or not math.isfinite(value):  # of a diverged run, or no number at all
-        return f"{value:.2e}"
+        return number(value, ".2e")
     if size >= 1e6:
-        return f"{value / 1e6:.2f}M"
+        return number(value / 1e6, ".2f") + "M"
     if size >= 1e4:
-        return f"{value / 1e3:.1f}k"
+        return number(value / 1e3, ".1f") + "k"
     if size >= 100 or value == int(value):
-        return f"{value:.0f}"
-    return f"{value:.3g}" if size < 1e-3 else f"{value:.3f}"
+        return number(value, ".0f")
+    return number(value, ".3g" if size < 1e-3 else ".3f")
 
 
 def tick_text(value: float, *, is_percent: bool = False) -> str:
     """Return the label of a tick without trailing zeros: 0.4, 5k, 1.2M, 25 %."""
     if is_percent:
-        return f"{100 * value:.4g} %"
+        return number(100 * value, ".4g") + " %"
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / size:.4g}{unit}"
-    return f"{value:.4g}"
+            return number(value / size, ".4g") + unit
+    return number(value, ".4g")
 
 
 def x_ticks(low: float, high: float, most: int, *, by_clock: bool, log: bool = False) -> list[tuple[float, str]]:

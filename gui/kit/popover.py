@@ -5,8 +5,9 @@ from __future__ import annotations
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt
 from PySide6.QtGui import QCloseEvent, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QApplication, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
+from gui.kit.boxes import vbox
 from gui.kit.painting import guarded
 from gui.kit.style_sheet import RADIUS
 
@@ -30,14 +31,11 @@ class Popover(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setObjectName(object_name)
         self.setAccessibleName(accessible)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(SHADOW, SHADOW, SHADOW, SHADOW)
+        outer = vbox(self, margins=(SHADOW, SHADOW, SHADOW, SHADOW))
         frame = QFrame()
         frame.setProperty("role", "popover")
         outer.addWidget(frame)
-        self.body = QVBoxLayout(frame)
-        self.body.setContentsMargins(0, 0, 0, 0)
-        self.body.setSpacing(0)
+        self.body = vbox(frame, spacing=0)
 
     def open_at(self, corner: QPoint, width: int, height: int) -> None:
         """Show the panel with its upper left corner at `corner` of the window, without the shadow."""

@@ -226,11 +226,11 @@ QCheckBox::indicator:disabled {{ border-color: palette(mid); background: palette
 
 QTabWidget::pane {{ border: none; }}
 QTabWidget > QStackedWidget {{ border-top: 1px solid palette(mid); }}
+QTabWidget > QStackedWidget[bare="true"] {{ border-top-color: palette(window); }}
 QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
 QTabBar::tab {{
   background: transparent; color: palette(placeholder-text); padding: 6px 12px 7px 12px; border: none;
   border-bottom: 2px solid transparent; }}
-#telemetryTabs QTabBar::tab {{ padding: 6px 8px 7px 8px; }}
 QTabBar QToolButton {{ padding: 0; min-height: 0; border-radius: 0; }}
 QTabBar::tab:hover {{ color: palette(text); }}
 QTabBar::tab:selected {{ color: palette(text); font-weight: {BOLD}; border-bottom: 2px solid palette(link); }}

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QEnterEvent, QMouseEvent, QPainter, QPaintEven
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem, QWidget
 
 from gui.kit import theme
+from gui.kit.boxes import named
 from gui.kit.icons import paint_icon
 from gui.kit.painting import guarded, guarded_item
 from gui.kit.style_sheet import GAP, ROW, TABLE_HEAD
@@ -108,9 +109,7 @@ def row_table(object_name: str, accessible: str, heads: Sequence[str], numbers: 
 
     `heads` are the column titles; `numbers` are the columns of numbers, whose titles stand at the right.
     """
-    made = QTableWidget(0, len(heads))
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
+    made = named(QTableWidget(0, len(heads)), object_name, accessible)
     dress_table(made)
     made.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
     made.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)

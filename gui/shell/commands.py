@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from gui.kit import theme
 from gui.kit.actions import NATIVE, ActionRegistry, plain_words
+from gui.kit.boxes import put
 from gui.kit.dialogs import CheatSheet, show_file
 from gui.kit.labels import rule, search_field
 from gui.kit.painting import guarded_item, paint_keys
@@ -189,9 +190,7 @@ class CommandPalette(Popover):
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setItemDelegate(_CommandDelegate(self.list))
-        self.body.addWidget(self.box)
-        self.body.addWidget(rule())
-        self.body.addWidget(self.list)
+        put(self.body, self.box, rule(), self.list)
         self.box.textChanged.connect(self._filter)
         self.box.returnPressed.connect(self._do)
         self.list.itemClicked.connect(lambda item: self._do())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar
 
+from gui.kit.boxes import later
 from gui.kit.containers import Dock
 from gui.shell.layout import Layout
 
@@ -23,8 +24,7 @@ class DockTabs(QObject):
         super().__init__(window)
         self._window = window
         self._docks = [dock for dock in window.findChildren(QDockWidget) if isinstance(dock, Dock)]
-        self._later = QTimer(self, singleShot=True, interval=0)
-        self._later.timeout.connect(self._place)
+        self._later = later(self, self._place)
         for dock in self._docks:
             for signal in (dock.visibilityChanged, dock.topLevelChanged, dock.dockLocationChanged):
                 signal.connect(self._later.start)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signa
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget
 
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.folds import Folds
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
@@ -70,8 +71,7 @@ class Layout(QObject):
         self._place_docks()
         self._every_dock = window.findChildren(QDockWidget)
         self._default = window.saveState(LAYOUT_VERSION)
-        self._turn = QTimer(self, singleShot=True, interval=0)
-        self._turn.timeout.connect(self._on_turn)
+        self._turn = later(self, self._on_turn)
         self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS[-1] + 20)
         session.mode_changed.connect(lambda mode: self._on_mode())
         situations.changed.connect(self.arrange)
@@ -277,8 +277,7 @@ class Layout(QObject):
             sizes = [self._sizes.get(dock.objectName(), self._usual_size(dock)) for dock in docks]
             self._window.resizeDocks(docks, [size.width() for size in sizes], Qt.Orientation.Horizontal)
             self._window.resizeDocks(docks, [size.height() for size in sizes], Qt.Orientation.Vertical)
-            if names.AGENT_DOCK not in self._sizes:
-                self._tighten()
+            self._tighten()
 
     def _usual_size(self, dock: QDockWidget) -> QSize:
         area, size = self._window.dockWidgetArea(dock), self.size
@@ -299,11 +298,15 @@ class Layout(QObject):
         return max(AGENT_HEIGHT, layout.heightForWidth(width) + (bar.height() if bar is not None else 0))
 
     def _tighten(self) -> None:
-        """Set the agent dock's height to that of its texts, and give the rest to the dock below."""
+        """Set the agent dock's height to that of its texts, and give the rest to the dock below.
+
+        A height that the user chose stays if the texts fit.
+        """
         agent = self._docks[names.AGENT_DOCK]
         below = next((self._docks[name] for name in LEFT[1:] if not self._docks[name].isHidden()), None)
         wanted = self._text_height(agent.width())
-        if below is not None and not agent.isFloating() and not wanted <= agent.height() <= wanted + 4:
+        most = agent.maximumHeight() if names.AGENT_DOCK in self._sizes else wanted + 4
+        if below is not None and not agent.isFloating() and not wanted <= agent.height() <= most:
             rest = max(1, agent.height() + below.height() - wanted)
             self._window.resizeDocks([agent, below], [wanted, rest], Qt.Orientation.Vertical)
 

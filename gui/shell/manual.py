@@ -23,7 +23,6 @@ from PySide6.QtGui import (
     QTextTable,
 )
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -35,6 +34,8 @@ from PySide6.QtWidgets import (
 )
 
 from gui.kit import theme
+from gui.kit.boxes import hbox, named, put
+from gui.kit.dialogs import Sheet
 from gui.kit.labels import button, label
 from gui.kit.words import tr
 from trainer_core.lab.paths import CHECKOUT, DOCS
@@ -42,8 +43,8 @@ from trainer_core.lab.paths import CHECKOUT, DOCS
 FIRST = DOCS / "guide" / "start.md"
 NEWS = (CHECKOUT or DOCS) / "CHANGELOG.md"
 GUIDE = (
-    "start", "play", "my_game", "train", "compare", "deploy_and_record", "many_runs_and_machines",
-    "other_trainers", "python", "troubleshooting",
+    "start", "play", "my_game", "train", "compare", "deploy_and_record", "many_runs_and_machines", "disk",
+    "other_trainers", "offline", "arc_and_language_models", "python", "from_pyboy", "troubleshooting",
 )  # fmt: skip
 """Pages of the guide in their order."""
 LIST_WIDTH, PICTURE_WIDTH, ROW = 232, 640, 24
@@ -160,28 +161,20 @@ class Pages(QTextBrowser):
             cursor.mergeCharFormat(letters)
 
 
-class Manual(QDialog):
+class Manual(Sheet):
     def __init__(self, parent: QWidget, page: Path = FIRST) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("manual")
-        self.setWindowTitle(tr("Manual"))
+        super().__init__(parent, "manual", tr("Manual"))
         self._page = ""
         """Path of the page on show."""
-        self.search = QLineEdit()
-        self.search.setObjectName("manualSearch")
-        self.search.setAccessibleName(tr("Search the manual"))
+        self.search = named(QLineEdit(), "manualSearch", tr("Search the manual"))
         self.search.setPlaceholderText(tr("Search the manual"))
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
         self.search.returnPressed.connect(self.find_next)
-        self.contents = QListWidget()
-        self.contents.setObjectName("manualContents")
-        self.contents.setAccessibleName(tr("Contents"))
+        self.contents = named(QListWidget(), "manualContents", tr("Contents"))
         self.contents.setFixedWidth(LIST_WIDTH)
         self.contents.currentItemChanged.connect(self._on_chosen)
-        self.found = label("", "muted")
-        self.found.setObjectName("manualFound")
+        self.found = named(label("", "muted"), "manualFound")
         self.text = Pages()
         self.text.sourceChanged.connect(self._on_page)
         self.text.missed.connect(self._on_missed)
@@ -194,18 +187,11 @@ class Manual(QDialog):
             made.setEnabled(False)
             changed.connect(made.setEnabled)
         foot = QHBoxLayout()
-        foot.addWidget(self._back)
-        foot.addWidget(self._forward)
-        foot.addStretch(1)
-        foot.addWidget(button(tr("Close"), clicked=self.close))
+        put(foot, self._back, self._forward, 1, button(tr("Close"), clicked=self.close))
         right = QVBoxLayout()
-        right.addWidget(self.text, 1)
-        right.addLayout(foot)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 16, 16, 16)
-        row.setSpacing(16)
-        row.addLayout(left)
-        row.addLayout(right, 1)
+        put(right, (self.text, 1), foot)
+        row = hbox(self, margins=(16, 16, 16, 16), spacing=16)
+        put(row, left, (right, 1))
         self._list()
         self.show_page(page)
         self.resize(QSize(980, 720).boundedTo(parent.window().size()))

@@ -23,7 +23,8 @@ MENUS: dict[str, Entries] = {
         "trainNew", "start", "pause", "checkpoint", "stop", "",
         "resumeRun", "reuseConfig",
         ("This run", (
-            "describeRun", "showError", "", "openRunFolder", "openLog", "openTensorBoard", "exportWandb", "",
+            "describeRun", "showError", "", "openRunFolder", "openLog", "openTensorBoard", "openWandb",
+            "exportWandb", "",
             "archiveRun", "restoreRun",
         )),
         ("Show and compare", (
@@ -31,7 +32,11 @@ MENUS: dict[str, Entries] = {
         )), "",
         ("Queue", ("queueEarlier", "queueLater", "", "keepRunning")),
         ("Sweep", ("newSweep", "stopSweep", "showSweep", "toggleSweep")),
-        ("Trainers", ("installRunner", "cancelInstall", "removeRunner", "", "moreOptions")),
+        ("Trainers", (
+            "installRunner", "cancelInstall", "removeRunner", "",
+            ("Datasets", ("downloadDataset", "verifyDataset", "cancelDataset", "", "pruneDatasets")), "",
+            "moreOptions", "sendToWandb",
+        )),
     ),
     "&View": (
         *(f"dock.{name}" for name in (

@@ -11,19 +11,10 @@ from functools import partial
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, QProcess, Qt, QTimer, Signal
 from PySide6.QtGui import QEnterEvent, QIcon
-from PySide6.QtWidgets import (
-    QApplication,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QSystemTrayIcon,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QPushButton, QSizePolicy, QSystemTrayIcon, QToolButton, QWidget
 
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import empty_page
 from gui.kit.icons import icon
 from gui.kit.labels import ElidedLabel, Icon, ago, button, icon_button, label
@@ -90,9 +81,7 @@ class Banner(QWidget):
         super().__init__()
         self.notice = notice
         self.title = notice.title
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(GAP)
+        row = hbox(self, spacing=GAP)
         row.addWidget(Icon(*ICONS.get(notice.tone, FAILED)))
         text = ElidedLabel(": ".join(filter(None, (notice.title, notice.text))), "notice")
         text.setTextFormat(Qt.TextFormat.PlainText)
@@ -102,8 +91,7 @@ class Banner(QWidget):
         self.button: QPushButton | None = offers[0] if offers else None
         if self.button is not None:
             row.addWidget(self.button)
-        row.addWidget(icon_button("close", tr("Close"), clicked=self._dismiss))
-        row.addStretch(1)
+        put(row, icon_button("close", tr("Close"), clicked=self._dismiss), 1)
         self.setAccessibleName(f"{notice.title}: {notice.text}")
         self.setToolTip(f"{notice.title}\n{notice.text}".strip())
         self._life = QTimer(self, singleShot=True, interval=LIFE_MS.get(notice.tone, 0))
@@ -157,8 +145,7 @@ class BannerArea(QWidget):
         self.setObjectName("bannerArea")
         self.setFixedHeight(SMALL_BUTTON)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(GAP, 0, 0, 0)
+        self._row = hbox(self, margins=(GAP, 0, 0, 0))
         notices.told.connect(self.show_notice)
         notices.withdrawn.connect(self.withdraw)
 
@@ -250,11 +237,8 @@ class NoticeList(Popover):
         window = bell.window()
         super().__init__(window, "noticeList", tr("Notices"), bell)
         self._notices, self._actions = notices, actions
-        page = QWidget()
-        page.setObjectName("scrollBody")
-        column = QVBoxLayout(page)
-        column.setContentsMargins(GAP, GAP, GAP, GAP)
-        column.setSpacing(0)
+        page = named(QWidget(), "scrollBody")
+        column = vbox(page, margins=(GAP, GAP, GAP, GAP), spacing=0)
         for told in reversed(notices.history):
             column.addWidget(self._row(told))
         if not notices.history:
@@ -262,12 +246,7 @@ class NoticeList(Popover):
                 empty_page(tr("No notices yet"), tr("Finished and failed runs and saved files are listed here."))
             )
         column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(page)
-        self.body.addWidget(scroll)
+        self.body.addWidget(scrolling(page))
         column.activate()
         height = min(LIST_HEIGHT, page.heightForWidth(LIST_WIDTH - 2) + 2)
         corner = QPoint(window.width() - LIST_WIDTH - GAP, bell.mapTo(window, QPoint()).y() - height - GAP)
@@ -276,20 +255,15 @@ class NoticeList(Popover):
     def _row(self, told: Told) -> QWidget:
         notice = told.notice if told.is_over else with_command(told.notice, self._actions)
         made = QWidget()
-        row = QHBoxLayout(made)
-        row.setContentsMargins(GAP, 6, GAP, 6)
-        row.setSpacing(GAP)
+        row = hbox(made, margins=(GAP, 6, GAP, 6), spacing=GAP)
         row.addWidget(Icon(*ICONS.get(notice.tone, FAILED)), 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout()
-        column.setSpacing(2)
+        column = vbox(spacing=2)
         column.addWidget(label(notice.title, wrap=True))
         if notice.text:
             column.addWidget(_whole(notice.text))
         offers = [] if told.is_over else _offers(notice, partial(self._on_act, told.notice))
         if offers:
-            buttons = QHBoxLayout()
-            buttons.setContentsMargins(0, 4, 0, 0)
-            buttons.setSpacing(GAP)
+            buttons = hbox(margins=(0, 4, 0, 0), spacing=GAP)
             for offer in offers:
                 buttons.addWidget(offer)
             buttons.addStretch(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QRect, QSize, QTimer
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDockWidget, QMainWindow
 
@@ -41,6 +41,14 @@ class ScreenFit(QObject):
         self._window = window
         self._shown = QSize()
         self._is_first = False
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Put the window on the screen when it leaves full screen: one that began in it had no frame until then."""
+        if event.type() == QEvent.Type.WindowStateChange and self._window.windowState() == Qt.WindowState.WindowNoState:
+            for wait_ms in FRAME_TOLD_MS:
+                QTimer.singleShot(wait_ms, self, self.clamp)
+        return super().eventFilter(watched, event)
 
     def place(self, is_restored: bool) -> None:
         """Give a window without a saved place the size of the screen, and move any other one onto it."""

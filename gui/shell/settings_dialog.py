@@ -9,20 +9,19 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
-    QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.kit import words
 from gui.kit.actions import ActionRegistry, plain_words
-from gui.kit.labels import button, label, search_field, set_role
+from gui.kit.boxes import hbox, named, put, vbox
+from gui.kit.dialogs import Sheet
+from gui.kit.labels import button, choice_box, label, search_field, set_role
 from gui.kit.settings import Settings
 from gui.kit.tables import row_table
 from gui.kit.words import tr
@@ -37,29 +36,22 @@ class ShortcutTable(QWidget):
     def __init__(self, registry: ActionRegistry) -> None:
         super().__init__()
         self._registry = registry
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(self, spacing=8)
         heads = [tr("Command"), tr("Keys")]
         self.table = row_table("shortcutTable", tr("Commands and their keys"), heads)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.resizeSection(1, 140)
         column.addWidget(self.table, 1)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        self.keys = QKeySequenceEdit()
-        self.keys.setObjectName("shortcutKeys")
-        self.keys.setAccessibleName(tr("New keys of the chosen command"))
+        row = hbox(spacing=8)
+        self.keys = named(QKeySequenceEdit(), "shortcutKeys", tr("New keys of the chosen command"))
         self.keys.setMaximumSequenceLength(1)
         self.keys.setClearButtonEnabled(True)
         row.addWidget(self.keys, 1)
         self.apply = button(tr("Set"), "setShortcutButton", clicked=self._on_set)
-        row.addWidget(self.apply)
-        row.addWidget(button(tr("Default"), "defaultShortcutButton", clicked=self._on_default))
+        put(row, self.apply, button(tr("Default"), "defaultShortcutButton", clicked=self._on_default))
         column.addLayout(row)
-        self.told = label("", "muted", wrap=True)
-        self.told.setObjectName("shortcutTold")
+        self.told = named(label("", "muted", wrap=True), "shortcutTold")
         column.addWidget(self.told)
         self.keys.keySequenceChanged.connect(lambda keys: self._tell())
         self.table.itemSelectionChanged.connect(self._on_row)
@@ -121,23 +113,20 @@ class ShortcutTable(QWidget):
         self._on_row()
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Sheet):
     """Settings dialog; each change applies at once and is saved in the home folder."""
 
     def __init__(
         self, parent: QWidget, settings: Settings, choices: Sequence[Choice], registry: ActionRegistry
     ) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("settingsDialog")
-        self.setWindowTitle(tr("Settings"))
+        super().__init__(parent, "settingsDialog", tr("Settings"))
         self._settings = settings
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(12)
+        column = vbox(self, margins=(16, 12, 16, 12), spacing=12)
         self.search = search_field("settingsSearch", tr("Search in the settings"), tr("Search in the settings"))
         self.search.textChanged.connect(self._on_search)
-        column.addWidget(self.search)
+        self.none = label(tr("No setting has these words: clear the field to see all"), "muted")
+        self.none.hide()
+        put(column, self.search, self.none)
         self._entries: list[tuple[str, list[QWidget]]] = []
         """Search text and widgets of each entry on the first page."""
         tabs = self._tabs = QTabWidget()
@@ -159,6 +148,7 @@ class SettingsDialog(QDialog):
         """Show only entries with the typed words; disable pages without such entries."""
         words_wanted, tabs = text.casefold().split(), self._tabs
         found = [place for place in range(tabs.count()) if self._narrow(place, words_wanted)]
+        self.none.setHidden(bool(found))
         for place in range(tabs.count()):
             tabs.setTabEnabled(place, place in found or not found)
         if found and tabs.currentIndex() not in found:
@@ -188,14 +178,10 @@ class SettingsDialog(QDialog):
 
     def _general(self, choices: Sequence[Choice]) -> QWidget:
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(4, 12, 4, 4)
-        column.setSpacing(4)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        column = vbox(page, margins=(4, 12, 4, 4), spacing=4)
+        row = hbox(spacing=8)
         title, box = label(tr("Language"), "muted"), self._languages()
-        row.addWidget(title)
-        row.addWidget(box, 1)
+        put(row, title, (box, 1))
         column.addLayout(row)
         told = label(tr("Language changes after a restart."), "muted", wrap=True)
         told.setContentsMargins(0, 0, 0, 8)
@@ -203,9 +189,7 @@ class SettingsDialog(QDialog):
         spoken = [box.itemText(place) for place in range(box.count())]
         self._add_entry(title, box, told, text=" ".join([title.text(), *spoken, told.text()]))
         for choice in choices:
-            box = QCheckBox(choice.words)
-            box.setObjectName(f"setting_{choice.key.replace('/', '_')}")
-            box.setAccessibleName(choice.words)
+            box = named(QCheckBox(choice.words), f"setting_{choice.key.replace('/', '_')}", choice.words)
             box.setChecked(self._settings.flag(choice.key, choice.default))
             box.toggled.connect(lambda on, choice=choice: self._turn(choice, on))
             column.addWidget(box)
@@ -217,13 +201,8 @@ class SettingsDialog(QDialog):
         return page
 
     def _languages(self) -> QComboBox:
-        box = QComboBox()
-        box.setObjectName("settingLanguage")
-        box.setAccessibleName(tr("Language"))
-        for code, name in words.languages().items():
-            box.addItem(name, code)
         chosen = self._settings.text(words.LANGUAGE_SETTING, words.ENGLISH)
-        box.setCurrentIndex(max(0, box.findData(chosen)))
+        box = choice_box("settingLanguage", tr("Language"), words.languages().items(), chosen)
         box.activated.connect(lambda: self._settings.set(words.LANGUAGE_SETTING, str(box.currentData())))
         return box
 

@@ -8,22 +8,13 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QHBoxLayout,
-    QLabel,
-    QMainWindow,
-    QMenuBar,
-    QTabBar,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QMenuBar, QStackedWidget, QTabBar, QTabWidget, QWidget
 
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import hbox, named, vbox
 from gui.kit.dialogs import ask_about_running
-from gui.kit.labels import button
+from gui.kit.labels import button, set_role
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.shell.dock_tabs import DockTabs
@@ -86,11 +77,8 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*LEAST_SIZE)
         self._menus = QMenuBar()
         self._top = QWidget()
-        self._column = column = QVBoxLayout(self._top)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        self._menu_row = QHBoxLayout()
-        self._menu_row.setSpacing(0)
+        self._column = column = vbox(self._top, spacing=0)
+        self._menu_row = hbox(spacing=0)
         self._menu_row.addWidget(self._menus, 1)
         column.addLayout(self._menu_row)
         self.setMenuWidget(self._top)
@@ -105,22 +93,18 @@ class MainWindow(QMainWindow):
         """Put fixed bars below the menu bar, over the whole width, and `corner` at the right end of the menu bar."""
         self._menu_row.addWidget(corner)
         self._top_bars = QWidget()
-        column = QVBoxLayout(self._top_bars)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self._top_bars, spacing=0)
         for bar in bars:
             column.addWidget(bar)
         self._column.addWidget(self._top_bars)
 
     def place_center(self, views: Mapping[Place, QWidget], navigation: Navigation) -> None:
-        self.center = QTabWidget()
-        self.center.setObjectName(names.CENTER_TABS)
+        self.center = named(QTabWidget(), names.CENTER_TABS)
         self.center.setDocumentMode(True)
         self.center.tabBar().setAccessibleName(tr("Center tabs"))
         self.center.tabBar().setExpanding(False)
         corner = QWidget()
-        row = QHBoxLayout(corner)
-        row.setContentsMargins(0, 0, 0, 0)
+        row = hbox(corner)
         self._corners: dict[QWidget, QWidget] = {}
         for place, view in views.items():
             self.center.addTab(view, tr(place.value))
@@ -162,7 +146,10 @@ class MainWindow(QMainWindow):
 
     def _on_situation(self) -> None:
         """Hide the tabs while nothing but the welcome card is on show."""
-        self.center.tabBar().setHidden(self._situations.now is Situation.FIRST)
+        is_first = self._situations.now is Situation.FIRST
+        self.center.tabBar().setHidden(is_first)
+        if (pages := self.center.findChild(QStackedWidget)) is not None:
+            set_role(pages, "bare", is_first)
         self._show_corner()
 
     def place_notices(self, notices: Notices, actions: ActionRegistry) -> None:

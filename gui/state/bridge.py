@@ -68,6 +68,8 @@ class Bridge(QObject):
         self._unsubscribe = self.service.subscribe(self._on_notice)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slices = asyncio.Lock()
+        self.task_title: Callable[[str], str] = str
+        """Function that returns the title of a task id."""
         self.closing = False
         """True while the app waits for its processes to end; nothing new may be started."""
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt, Signal
 
 from gui.kit.text_search import NO_PARENT, Index
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.wire import records
 from trainer_core.wire.errors import CheckpointError
-from trainer_core.wire.run_record import RunRecord
+from trainer_core.wire.run_record import STORAGE_TAG, RunRecord
 
 MOST_VERIFIED = 40
 MOST_CARDS = 2000
@@ -47,6 +47,10 @@ class CheckpointCard:
     sampled_rate: float = 0.0
     is_played: bool = False
     """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
+    place: str = ""
+    """Name and kind of the storage profile that keeps the run; empty in the data folder."""
+    offline_dataset: str = ""
+    """Name and hash of the dataset that it learned from; empty for one that played."""
 
     @property
     def merit(self) -> tuple[float, ...]:
@@ -56,7 +60,7 @@ class CheckpointCard:
     @property
     def success_text(self) -> str:
         """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
-        return f"{self.success_rate * 100:.0f} %"
+        return number(self.success_rate, ".0%")
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""
@@ -99,6 +103,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
         leaving_rate=record.leaving_success_rate,
         sampled_rate=record.sampled_success_rate,
         is_played=record.validated_env_steps == record.env_steps,
+        place=run.tags.get(STORAGE_TAG, ""),
     )
 
 
@@ -127,6 +132,8 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 leaving_rate=meta.leaving_success_rate,
                 sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
+                place=run.tags.get(STORAGE_TAG, ""),
+                offline_dataset=meta.offline_dataset,
             )
         )
     return found
@@ -149,7 +156,8 @@ def verify(card: CheckpointCard) -> CheckpointCard:
     if not (card.folder / checkpoint_manifest.META).is_file():
         return replace(card, integrity="missing")
     try:
-        files = checkpoint_manifest.policy_files(checkpoint_manifest.read_meta(card.folder))
+        meta = checkpoint_manifest.read_meta(card.folder)
+        files, card = checkpoint_manifest.policy_files(meta), replace(card, offline_dataset=meta.offline_dataset)
         if not files or not all((card.folder / name).is_file() for name in files):
             return replace(card, integrity="missing")
         checkpoint_manifest.verify(card.folder, files)
@@ -180,6 +188,8 @@ class CheckpointList(QAbstractListModel):
         self.cards: list[CheckpointCard] = []
         self.only = ""
         """Id of the run to which the list is limited; empty for all runs."""
+        self.task_title: Callable[[str], str] = str
+        """Function that returns the title of a task id."""
         self._selected: Path | None = None
         self._best: set[Path] | None = None
         for signal in (self.rowsInserted, self.rowsRemoved, self.dataChanged):
@@ -222,8 +232,8 @@ class CheckpointList(QAbstractListModel):
         card = self.cards[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return tr(
-                "{task} {env_steps:,} steps, success {success_rate:.2f}",
-                task=card.task,
+                "{task} {env_steps:,} steps, success {success_rate:.0%}",
+                task=self.task_title(card.task),
                 env_steps=card.env_steps,
                 success_rate=card.success_rate,
             )
@@ -236,6 +246,7 @@ class CheckpointList(QAbstractListModel):
                         "sampled"
                     )
                 )
+            words += [tr("Learned from {dataset}", dataset=card.offline_dataset)] if card.offline_dataset else []
             words += [str(card.folder), f"SHA-256 {card.sha256}", tr(card.integrity)]
             return "\n".join(words)
         if role == Qt.ItemDataRole.UserRole:

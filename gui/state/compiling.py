@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout, QWidget
 
+from gui.kit.boxes import vbox
 from gui.kit.labels import label
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -88,9 +89,7 @@ class CompilingCard(QWidget):
         card = QFrame()
         card.setProperty("role", "card")
         card.setFixedWidth(CARD_WIDTH)
-        inner = QVBoxLayout(card)
-        inner.setContentsMargins(24, 24, 24, 24)
-        inner.setSpacing(8)
+        inner = vbox(card, margins=(24, 24, 24, 24), spacing=8)
         inner.addWidget(label(tr("Compiling the Game Boy, once"), "title"))
         why = tr("The first start on this computer compiles the Game Boy. Later starts take seconds.")
         about = label(why, "muted", wrap=True)

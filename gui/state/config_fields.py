@@ -19,7 +19,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from gui.kit.words import tr
+from gui.kit.words import in_language, tr
 from trainer_core.lab.presets import PRESETS, preset_config
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ConfigError
@@ -48,6 +48,8 @@ class FieldSpec:
     """True if the text is the path of a folder."""
     is_file: bool = False
     """True if the text is the path of a file."""
+    is_dataset: bool = False
+    """True if the text may be the name of a kept dataset."""
 
     def parse(self, text: str) -> Any:
         """Return the value of a typed text. Raises ConfigError with a message for the user."""
@@ -66,9 +68,11 @@ class FieldSpec:
         if self.kind is float:
             number = float(number)
         if self.minimum is not None and number < self.minimum:
-            raise ConfigError(tr("{label} must be at least {show}", label=tr(self.label), show=self.show(self.minimum)))
+            raise ConfigError(
+                tr("{label} must be at least {show}", label=tr(self.label), show=self.words(self.minimum))
+            )
         if self.maximum is not None and number > self.maximum:
-            raise ConfigError(tr("{label} must be at most {show}", label=tr(self.label), show=self.show(self.maximum)))
+            raise ConfigError(tr("{label} must be at most {show}", label=tr(self.label), show=self.words(self.maximum)))
         return number
 
     def show(self, value: Any) -> str:
@@ -79,6 +83,10 @@ class FieldSpec:
             short = f"{value:g}"
             return short if float(short) == value else repr(value)
         return f"{value:,}" if isinstance(value, int) and self.name != "seed" else str(value)
+
+    def words(self, value: Any) -> str:
+        """Return the text of a value with the separators of the app's language."""
+        return in_language(self.show(value)) if self.kind in (int, float) else self.show(value)
 
 
 def _number(text: str, label: str) -> float:
@@ -130,6 +138,7 @@ def _declared(config_type: type) -> tuple[FieldSpec, ...]:
                 choices=tuple(meta.get("choices") or choices),
                 is_folder=bool(meta.get("is_folder")),
                 is_file=bool(meta.get("is_file")),
+                is_dataset=bool(meta.get("is_dataset")),
             )
         )
     return tuple(found)

@@ -114,6 +114,8 @@ class Context:
         self.appearance = self.add(Appearance(settings, self.palette))
         self.checkpoints = self.add(CheckpointList())
         self.telemetry = self.add(TelemetryModel())
+        for part in (self.bridge, self.checkpoints, self.telemetry):
+            part.task_title = self.session.task_title
         self.situations = self.add(Situations(self.bridge, self.session, self.navigation, self.telemetry))
         self.view = self.add(ViewMemory(self.telemetry, settings))
         self.files = self.add(NewFiles(self.bridge, self.notices))

@@ -112,8 +112,8 @@ class RunTelemetry:
     meta: records.MetaRecord | None = None
     last_update: records.UpdateRecord | None = None
     error: records.ErrorRecord | None = None
-    mind: records.BeliefsEvent | None = None
-    """Last BeliefsEvent of the run's agent; None while this app receives no events of the run."""
+    mind: records.BeliefsEvent | records.Mind | None = None
+    """What the run's agent believed last, from its events or its log; None for an agent without beliefs."""
     next_seq: int = 0
     gaps: int = 0
     smoothed: dict[str, SmoothedColumn] = field(default_factory=dict)
@@ -148,6 +148,8 @@ class RunTelemetry:
             case records.UpdateRecord():
                 self.table.append(event)
                 self.last_update = event
+                if not isinstance(event.mind, UnsetType):
+                    self.mind = event.mind
             case records.EvalRecord():
                 self.evals.append(event)
             case records.CheckpointRecord():

@@ -12,6 +12,7 @@ from msgspec import UnsetType
 from gui.kit.labels import ago
 from gui.kit.words import tr
 from gui.state.run_history import RunTelemetry
+from trainer_core.wire.metric_names import PHASE
 from trainer_core.wire.records import EvalRecord
 from trainer_core.wire.spec import NATIVE_ID
 
@@ -102,11 +103,13 @@ def _to_target(run: RunTelemetry) -> TimeLeft | None:
     if slope <= 0:
         return None
     seconds = max(0.0, ((target - base) / slope - run.last_update.env_steps) / rate)
-    return TimeLeft(seconds, tr("to {target:.0f} % success", target=target * 100), is_estimate=True)
+    return TimeLeft(seconds, tr("to {target:.0%} success", target=target), is_estimate=True)
 
 
 def _to_steps(run: RunTelemetry) -> TimeLeft | None:
     limit, rate = _number(run, "total_env_steps"), _steps_per_s(run)
+    if run.table.has(PHASE):
+        limit += _number(run, "online_steps")
     if not limit or not rate or run.last_update is None:
         return None
     return TimeLeft(max(0.0, (limit - run.last_update.env_steps) / rate), tr("to {limit:,.0f} steps", limit=limit))

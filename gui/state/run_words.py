@@ -64,7 +64,7 @@ def reason_words(reason: str) -> str:
     if (steps := _STEPS.fullmatch(reason)) is not None:
         return tr("{steps:,} steps", steps=int(steps[1]))
     if (rates := _REACHED.match(reason)) is not None:
-        return tr("{rate:.0f} % on held-out starts", rate=100 * float(rates[1]))
+        return tr("{rate:.0%} on held-out starts", rate=float(rates[1]))
     return known.get(reason, reason)
 
 

@@ -5,7 +5,7 @@ Plots use a group like a run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,24 +147,26 @@ class _GroupTable:
         return max(columns, key=lambda found: found[-1] if len(found) else -np.inf)
 
 
-def grouped(runs: Sequence[RunTelemetry], spread: str) -> list[RunTelemetry | SeedGroup]:
+def grouped(
+    runs: Sequence[RunTelemetry], spread: str, task_title: Callable[[str], str] = short_task
+) -> list[RunTelemetry | SeedGroup]:
     """Return the runs with those of one configuration replaced by a group, at the place of the first of them.
 
-    `spread` is a key of SPREADS.
+    `spread` is a key of SPREADS; `task_title` returns the title of a task.
     """
     told = {run.run_id: conditions(run) for run in runs}
     by_key: dict[object, list[RunTelemetry]] = {}
     for run in runs:
         key = tuple(told[run.run_id].items()) or run.run_id
         by_key.setdefault(key, []).append(run)
-    texts = _labels([told[members[0].run_id] for members in by_key.values()])
+    texts = _labels([told[members[0].run_id] for members in by_key.values()], task_title)
     return [
         SeedGroup(members, spread, f"{text} \u00d7{len(members)}") if len(members) > 1 else members[0]
         for members, text in zip(by_key.values(), texts, strict=True)
     ]
 
 
-def _labels(told: list[dict[str, str]]) -> list[str]:
+def _labels(told: list[dict[str, str]], task_title: Callable[[str], str]) -> list[str]:
     """Return a label for each configuration of `told`.
 
     The label has the task if there are several tasks, and the fields that differ from other configurations of the same
@@ -175,7 +177,7 @@ def _labels(told: list[dict[str, str]]) -> list[str]:
     for one in told:
         peers = [other for other in told if _kind(other) == _kind(one)]
         differ = [name for name in one if len({other.get(name) for other in peers}) > 1]
-        words = [short_task(one.get("task", ""))] if several or not differ else []
+        words = [task_title(one.get("task", ""))] if several or not differ else []
         if len({other.get("runner") for other in told if other.get("task") == one.get("task")}) > 1:
             words.append(one.get("runner", ""))
         fields = [(name.rpartition(".")[2], one[name]) for name in differ[:MOST_WORDS]]

@@ -1,10 +1,10 @@
-"""Start and goal of a task as pictures, read from its files."""
+"""Pictures in the files of tasks and captured goals; start and goal of a task."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import zipfile
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from trainer_core.wire.regular_files import read_regular
 OBSERVATION, SCREEN = (72, 80), (144, 160)
 SCREENS = ("start.png", "goal.png")
 """Whole screens in four greys at both ends of a demonstration, which the folder of a task may have."""
-MAX_SHADE = 3
+MAX_SHADE, MOST_PICTURES = 3, 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def read_task_pictures(task: str, home: HomePaths) -> TaskPictures | None:
         if (screens := _read_screens(found.folder)) is not None:
             start, template = screens
         else:
-            start = read_first_picture(found.starts_path, "pictures")
-            template = read_first_picture(found.goal_path, "templates")
+            start = read_pictures(found.starts_path, "pictures", 1)[0]
+            template = read_pictures(found.goal_path, "templates", 1)[0]
         if start.max() <= MAX_SHADE and template.max() <= MAX_SHADE:
             horizon = found.manifest.episode.horizon
             return TaskPictures(start, template, starts.count, starts.heldout, goal.tau, horizon)
@@ -67,18 +67,20 @@ def _read_screens(folder: Path) -> tuple[np.ndarray, np.ndarray] | None:
     return (255 - start) // 85, (255 - goal) // 85
 
 
-def read_first_picture(path: Path, name: str) -> np.ndarray:
-    """Return the first picture, u8[72, 80], of the array `name` u8[N, 72, 80] in an .npz file. Raises LabError."""
+def read_pictures(path: Path, name: str, most: int = MOST_PICTURES, *, optional: bool = False) -> np.ndarray:
+    """Return the first `most` pictures, u8[K, 72, 80], of the array `name` u8[N, 72, 80] in an .npz file.
+
+    An array that is missing or empty has none if it is `optional`. Raises LabError.
+    """
     with parsing(path), io.BytesIO(read_regular(path)) as file, open_zip(file) as archive:
-        return _first(archive, name)
-
-
-def _first(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with archive.open(f"{name}.npy") as member:
-        if np.lib.format.read_magic(member) != (1, 0):
-            raise ValueError(f"{name} of another version")
-        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(member)
-        if dtype != np.uint8 or by_columns or len(shape) != 3 or shape[1:] != OBSERVATION or not shape[0]:
-            raise ValueError(f"{name} of {dtype}{list(shape)}")
-        size = OBSERVATION[0] * OBSERVATION[1]
-        return np.frombuffer(member.read(size), np.uint8).reshape(OBSERVATION)
+        if optional and f"{name}.npy" not in archive.namelist():
+            return np.empty((0, *OBSERVATION), np.uint8)
+        with archive.open(f"{name}.npy") as member:
+            if np.lib.format.read_magic(member) != (1, 0):
+                raise ValueError(f"{name} of another version")
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(member)
+            is_empty = not optional and 0 in shape
+            if dtype != np.uint8 or by_columns or len(shape) != 3 or shape[1:] != OBSERVATION or is_empty:
+                raise ValueError(f"{name} of {dtype}{list(shape)}")
+            count = min(shape[0], most)
+            return np.frombuffer(member.read(count * math.prod(OBSERVATION)), np.uint8).reshape(count, *OBSERVATION)

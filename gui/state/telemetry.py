@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from gui.kit.settings import Settings
@@ -15,6 +16,7 @@ from gui.state.metric_series import CLOCK, DECAYING, KINDS, X_AXES
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import APART, SPREADS, SeedGroup, grouped
 from gui.state.session import Place
+from trainer_core.lab.task_lists import short_task
 from trainer_core.wire import records
 
 MAX_PINNED = 250
@@ -32,6 +34,14 @@ AXIS_KEY, SMOOTHING_KEY, SPREAD_KEY, OUTLIERS_KEY, PINNED_KEY = (
 MOST_SLOTS = 256
 Range = tuple[float, float]
 _Slot = Annotated[int, msgspec.Meta(ge=0, lt=MOST_SLOTS)]
+
+
+class PlotLine(NamedTuple):
+    """Line of the plot that the crosshair was put into: the plot's title, the line's metric, how values are written."""
+
+    title: str
+    metric: str
+    is_percent: bool
 
 
 class TelemetryModel(QObject):
@@ -61,6 +71,8 @@ class TelemetryModel(QObject):
         super().__init__()
         self.name_run = name_run
         """Function that returns the label of a run id in plots."""
+        self.task_title: Callable[[str], str] = short_task
+        """Function that returns the title of a task id."""
         self.runs: dict[str, RunTelemetry] = {}
         self.focus = ""
         self.pinned: list[str] = []
@@ -78,6 +90,7 @@ class TelemetryModel(QObject):
         self.log_x = False
         self.highlight = ""
         self.crosshair: float | None = None
+        self.crosshair_line: PlotLine | None = None
         self.waits: dict[str, str] = {}
         """Text by run id on why the first update has not come yet, if that is known."""
         self._loading: dict[str, list[records.Event]] = {}
@@ -252,7 +265,7 @@ class TelemetryModel(QObject):
         if self._on_show is None:
             found = [self.runs[name] for name in self.shown() if name in self.runs]
             is_apart = self.spread == APART or self.x_axis == CLOCK  # seeds run at other times
-            self._on_show = list(found) if is_apart else grouped(found, self.spread)
+            self._on_show = list(found) if is_apart else grouped(found, self.spread, self.task_title)
             self.groups = {group.run_id: group for group in self._groups_now()}
         return self._on_show
 
@@ -306,10 +319,23 @@ class TelemetryModel(QObject):
             self.highlight = run_id
             self.highlighted.emit(run_id)
 
-    def set_crosshair(self, x: float | None) -> None:
-        if x != self.crosshair:
-            self.crosshair = x
+    def set_crosshair(self, x: float | None, line: PlotLine | None = None) -> None:
+        """Put the crosshair of all plots at x, by the plot with this line; None removes it."""
+        if (x, line) != (self.crosshair, self.crosshair_line):
+            self.crosshair, self.crosshair_line = x, line
             self.crosshair_moved.emit(x)
+
+    def value_at(self, run: RunTelemetry | SeedGroup, metric: str, x: float | None) -> float | None:
+        """Return the value of the run's smoothed line at x, or at its end if x is None.
+
+        Return None beyond the run's last and before its first measurement.
+        """
+        places, values = run.curve(metric, self.x_axis, self.smoothing, self.smoothing_kind)
+        if not len(values):
+            return None
+        if x is None:
+            return float(values[-1])
+        return float(np.interp(x, places, values)) if places[0] <= x <= places[-1] else None
 
     def set_smoothing(self, weight: float) -> None:
         self.smoothing = min(max(weight, 0.0), 0.99)

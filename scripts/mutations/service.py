@@ -5,14 +5,13 @@ Each is (file, old text, new text, arguments of pytest that must then fail).
 
 from __future__ import annotations
 
-CHECKPOINT = "trainer_core/host/checkpoint.py"
 PERSISTENCE = "trainer_core/host/persistence.py"
 TRAINER = "trainer_core/service/trainer.py"
 TESTS = "tests/trainer_core/"
 
 MUTATIONS: list[tuple[str, str, str, str]] = [
     (  # a checkpoint that is written in place
-        CHECKPOINT,
+        "trainer_core/lab/checkpoint_manifest.py",
         'partial = final.with_name(f".{final.name}{_PARTIAL}")',
         "partial = final",
         TESTS + "test_durability.py",
@@ -72,8 +71,8 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
     ),
     (  # an order that its runner refuses keeps its device
         "trainer_core/runs/queue_steps.py",
-        "    started(home, claim.life.record.run_id)\n    claim.device.release()\n",
-        "",
+        "        claim.device.release()\n",
+        "        pass\n",
         TESTS + "test_queue.py -k refuses",
     ),
     (  # the newest checkpoint is a late one without consoles
@@ -135,5 +134,17 @@ MUTATIONS: list[tuple[str, str, str, str]] = [
         "if entry.detached and not is_detached_host and _detached_host_comes(home, entry):",
         "if False:",
         TESTS + "test_queue.py -k left_to_the_keeper",
+    ),
+    (  # a guest's own W&B calls leave this computer without a tick
+        TRAINER,
+        ", **guest_variables(life.paths)}",
+        "}",
+        TESTS + "test_wandb.py -k reach_nobody",
+    ),
+    (  # the agreement to W&B travels with an archive
+        "trainer_core/runs/archive.py",
+        ', "mail", wandb_run.FILE}',
+        ', "mail"}',
+        TESTS + "test_wandb.py -k holds_no_key",
     ),
 ]

@@ -75,7 +75,9 @@ def test_every_command_is_one_that_the_program_has(page: Path) -> None:
         assert command is not None, line
         assert command.function or not rest, line
         given = {word.partition("=")[0] for word in rest if word.startswith("--")} - {"--help"}
-        foreign = {"--data"} if "--runner" in given else set()  # options of another library's trainer
+        foreign = (
+            {"--data", "--checkout", "--online-steps"} if "--runner" in given else set()
+        )  # options of another library's trainer
         assert given - foreign <= options(command.name), line
 
 
@@ -138,3 +140,18 @@ def test_pages_made_from_tables_are_current() -> None:
 def test_the_reference_has_every_command() -> None:
     reference = text_of(DOCS / "reference" / "cli.md")
     assert [name for name in COMMANDS if f"\n## `dmglab {name}`\n" not in reference] == []
+
+
+def test_what_shows_a_requirement_of_the_owner_is_there() -> None:
+    page = DOCS / "reference" / "owners_documents.md"
+    rows = [line for line in text_of(page).splitlines() if re.match(r"\| ([COEPGR]\d+b?|gate 4) \|", line)]
+    assert len(rows) == 235
+    for row in rows:
+        cells = row.strip("| ").split(" | ")
+        assert len(cells) == 5, row
+        assert re.match("yes|better|otherwise", cells[3]), row
+    tests = set(re.findall(r"`((?:trainer_core|gui|architecture|runners)/[\w/]*test_\w+\.py)`", text_of(page)))
+    assert len(tests) > 50
+    assert [path for path in tests if not (CHECKOUT / "tests" / path).is_file()] == []
+    lines = [line.split()[1:] for line in commands(page)]
+    assert [words for words in lines if words[0] != "--help" and find(words)[0] is None] == []

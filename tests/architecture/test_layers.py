@@ -87,6 +87,7 @@ READERS_OF_ENVIRONMENT = {
     "gui/__main__.py",
     "gui/shell/qt_check.py",
     "emulator/hot_code/background_search.py",
+    "trainer_core/runners/remote/courier.py",
     "trainer_core/wire/environment.py",
     "trainer_core/wire/process_guard.py",
     "trainer_core/host/process_start.py",

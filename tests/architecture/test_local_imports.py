@@ -92,6 +92,7 @@ HEAVY = {
             tests.gui.conftest
         """,
     "matplotlib": "trainer_core/formats/plot.py: matplotlib",
+    "http.client": "trainer_core/runners/native.py: trainer_core.runners.remote.jobs",
     "http.cookiejar": "trainer_core/envs/single_game.py: trainer_core.envs.arc.game",  # with urllib and ssl
     "importlib.metadata": """
         dmglab/__init__.py: importlib.metadata
@@ -100,7 +101,6 @@ HEAVY = {
         """,  # with all of email
     "tomllib": "dmglab/__init__.py: tomllib",
     # Every window reads the runners' descriptions, and nothing else of them (test_plug_ins.py).
-    "trainer_core.runners.corl.datasets": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.datasets",
     "trainer_core.runners.corl.flags": "trainer_core/runners/corl/runner.py: trainer_core.runners.corl.flags",
     "trainer_core.runners.rllm.countdown": "trainer_core/runners/rllm/runner.py: trainer_core.runners.rllm.countdown",
     # Libraries that need not be installed.
@@ -127,13 +127,14 @@ HEAVY = {
 """By what they load: `file: the modules that its functions import`."""
 WAITING = """
     dmglab/__init__.py: trainer_core.wire.environment trainer_core.wire.errors
-    dmglab/programs.py: gui.__main__ trainer_core.cli.main
+    dmglab/programs.py: gui.__main__ trainer_core.cli.main trainer_core.runners.remote.job
     trainer_core/runners/rllm/in_verl/dmglab_cpu.py: verl.workers verl.workers.engine.base
     scripts/bench_executors.py: emulator emulator.emulator emulator.hot_code.search emulator.launch.launch_shapes
         emulator.state.snapshot numpy warp
     scripts/bench_rivals.py: nesle._cuda_core
     scripts/bench_app.py: PySide6.QtCore PySide6.QtTest gui.app gui.features.curves.dock
-        gui.features.curves.view gui.features.play.live gui.features.runs.dock gui.state.appearance
+        gui.features.curves.page gui.features.curves.view gui.features.play.live gui.features.runs.dock
+        gui.features.runs.model gui.state.appearance
         PySide6.QtGui gui.kit.plot_picture
         gui.state.session gui.state.telemetry numpy psutil
         tests.support.made_homes tests.support.made_records trainer_core.wire.frames

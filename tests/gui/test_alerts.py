@@ -41,7 +41,7 @@ def test_success_that_stays_below_half_of_the_best_is_told_with_both_numbers() -
     told = [watch.take(eval_record("r", seq, success_rate=rate)) for seq, rate in enumerate(rates)]
     assert [alert.text if alert else "" for alert in told] == [
         *[""] * 6,
-        "10% on held-out starts, after 90% before",
+        "10 % on held-out starts, after 90 % before",
         "",
     ]
 

@@ -123,7 +123,7 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert model.is_best(leaves), "among equals the one that leaves loops best"
     assert not model.is_best(cards[3])
     words = model.data(model.index(model.row_of(leaves.folder)), Qt.ItemDataRole.ToolTipRole)
-    assert "greedy 10%, loops left by chance 80%, sampled 0%" in str(words)
+    assert "greedy 10 %, loops left by chance 80 %, sampled 0 %" in str(words)
     assert "\u2605" in str(words)
     assert leaves.success_text == "10 %"
 
@@ -140,7 +140,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(qtbot: QtBot, 
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=rect.topLeft() + THUMB.center())
     qtbot.waitUntil(lambda: app[PlayController].is_active and not app[PlayController].busy)
     badge = find(app, "playsBadge").text()
-    assert badge.startswith("tiny_goal, success 75% greedy, "), "its end may be cut off"
+    assert badge.startswith("Tiny goal, success 75 % greedy, "), "its end may be cut off"
     assert badge.endswith("after 4,096 steps")
     modes, told = find(app, "policyMode"), find(app, "policyModeWords")
     assert told.text() == "The most likely action, but another one where a picture repeats"
@@ -148,7 +148,7 @@ def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(qtbot: QtBot, 
     modes.activated.emit(modes.currentIndex())
     assert told.text() == "Always the most likely action; from the next Deploy on"
     card = replaced(app[CheckpointList].cards[0], leaving_rate=1.0, sampled_rate=0.5)
-    assert card.rate_words("leave_loops") == "100% loops left by chance", "which is how it plays"
+    assert card.rate_words("leave_loops") == "100 % loops left by chance", "which is how it plays"
     click(app, "playStopButton")
     qtbot.waitUntil(lambda: not find(app, "playsBadge").text())
 
@@ -392,7 +392,7 @@ def test_several_tasks_are_ticked_and_their_policy_follows_the_choice(qtbot: QtB
     qtbot.waitUntil(lambda: playing.request and not playing.busy)
     assert playing.request.task == both[1]
     badge = find(app, "playsBadge").text()
-    assert badge.startswith(f"{both[1]} (one of its 2 tasks: choose on the left), ")
+    assert badge.startswith(f"{app[Session].task_title(both[1])} (one of its 2 tasks: choose on the left), ")
     app[Session].set_task(both[0])
     qtbot.waitUntil(lambda: playing.request.task == both[0] and not playing.busy)
     app[Session].set_task("tiny_goal")

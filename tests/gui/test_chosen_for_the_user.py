@@ -111,3 +111,25 @@ def test_what_makes_no_sense_yet_comes_with_its_time_or_with_more(qtbot: QtBot, 
     app[CheckpointList].cards.clear()
     dock.show_what_helps()
     assert shown() == [False, True, True], "a value is never hidden"
+
+
+def test_the_field_for_a_cluster_comes_with_more_and_stays_once_used(qtbot: QtBot, app: App) -> None:
+    training, dock = app[TrainingController], app[TrainingDock]
+    set_up(qtbot, app)
+    assert "on" not in dock.form._rows
+    app.actions["moreOptions"].trigger()
+    training.draft.set_text("on", "ray+http://192.0.2.7:8265")
+    assert "ssh -N -L" in training.reason()
+    training.draft.set_text("on", "ray+http://127.0.0.1:8265")
+    assert training.plan is not None
+    assert "remote.courier" in training.plan.command_line
+    click(app, "moreOptionsButton")
+    training.draft.set_text("on", "")
+    assert "on" in dock.form._rows
+    app.bridge.service.runs["r"] = run_record("r", RunState.RUNNING)
+    training.show("r")
+    assert training.capabilities.pause
+    app.bridge.home.run("r").root.mkdir(parents=True)
+    app.bridge.home.run("r").job.write_text("{}")
+    assert not training.capabilities.pause
+    assert app.bridge.service.can_go_on(app.bridge.service.runs["r"])

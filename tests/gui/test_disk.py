@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import time
 
+from PySide6.QtWidgets import QPushButton
+
 from gui.app import App
 from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
+from gui.features.disk.dialog import COLUMNS as DISK_COLUMNS
 from gui.features.disk.dialog import DiskDialog
+from gui.features.disk.storage import StorageController
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.model import COLUMNS
 from gui.features.train.controller import TrainingController
@@ -76,8 +80,32 @@ def test_a_run_goes_into_an_archive_and_comes_back(qtbot: QtBot, make_app, monke
     qtbot.waitUntil(lambda: any(card.run_id == run_id for card in app[CheckpointList].cards))
     app[RunsDock].filter.clear()
     assert table.row_of(run_id) == 0
+    tidy_and_move(app, dialog, run_id, qtbot)
     dialog.close()
     assert archives.free_bytes > 0
     monkeypatch.setattr(archives._bridge, "home", HomePaths(app.bridge.home.root / "gone"))
     assert archives.free_bytes == 0, "a home that is not there, or not reached"
     monkeypatch.undo()
+
+
+def tidy_and_move(app: App, dialog: DiskDialog, run_id: str, qtbot: QtBot) -> None:
+    archives, storage, home = app[ArchivesController], app[StorageController], app.bridge.home
+    nas = home.root.parent / "nas"
+    dialog.tidies.click()
+    assert storage.read()[0].policy.on
+    home.storage_profiles.write_text(
+        f"[policy]\non = true\nkeep = 0\nprune_after_days = 1e-9\n[profiles.nas]\nfolder = '{nas}'\n"
+    )
+    storage.move([run_id], "nas")
+    qtbot.waitUntil(lambda: (nas / run_id).is_dir() and not archives.working)
+    qtbot.waitUntil(lambda: any(card.place == "nas (local)" for card in app[CheckpointList].cards))
+    assert dialog.table.item(0, DISK_COLUMNS.index("Kept")).text() == "nas (local)"
+    dialog.findChild(QPushButton, "diskPreview").click()
+    qtbot.waitUntil(lambda: dialog.told.text().startswith("1 into the trash: "))
+    storage.tidy()
+    qtbot.waitUntil(lambda: storage.trashed == 1 and not archives.working)
+    qtbot.waitUntil(lambda: dialog.undo_button.isEnabled())
+    assert dialog.undo_button.text() == "Restore 1 from trash"
+    dialog.undo_button.click()
+    qtbot.waitUntil(lambda: storage.trashed == 0 and not archives.working)
+    assert (home.run(run_id).config).is_file()

@@ -15,9 +15,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
 from gui.app import App
-from gui.features.agents.pages import EpisodesTab
+from gui.features.agents.pages import BeliefsTab, EpisodesTab
 from gui.features.curves.dock import TelemetryDock
 from gui.features.runners.controller import RunnersController
+from gui.features.train.controller import TrainingController
+from gui.features.train.datasets import DatasetsController
 from gui.features.train.draft import ConfigDraft
 from gui.features.train.form import ConfigForm
 from gui.kit import object_names as names
@@ -26,11 +28,12 @@ from gui.state.config_fields import field_specs
 from gui.state.notices import Notices
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import QtBot, click, find, set_up, show_dock, there
+from tests.gui.conftest import QtBot, click, find, foreign_record, replaced, set_up, show_dock, there
 from tests.support.echo_runner import EchoConfig
 from tests.support.made_checkpoints import make_checkpoint
 from tests.support.made_records import run_record
 from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.datasets import SIGNATURE, DatasetCache
 from trainer_core.lab.paths import RunPaths
 from trainer_core.runners.base import AgentRunner, Installation
 from trainer_core.runners.catalog import find_runner, registered_runners
@@ -227,3 +230,46 @@ def test_the_episodes_of_a_language_model_are_read_step_by_step(qtbot: QtBot, ap
     (kept / "val_step_150_epoch_0").mkdir()
     qtbot.waitUntil(lambda: tab.choice.count() == 3)
     assert (tab.choice.currentText(), tab.heading.text()) == ("Step 50, validation", "1 of 2 right")
+
+
+def test_the_mind_of_a_finished_run_is_read_from_its_log(qtbot: QtBot, app: App) -> None:
+    model, tab, tabs = app[TelemetryModel], app[BeliefsTab], app[TelemetryDock].tabs
+    model.run("r").meta = records.MetaRecord(run_id="r", seq=0, time=0.0, runner="spade_bdi")
+    mind = records.Mind(episode=3, step=9, beliefs=["door(open)"], intentions=["leave"], messages=["a tell b to c"])
+    model.take("r", records.decode(records.encode(replaced(foreign_record(1, reward=1.0), mind=mind))))
+    model.set_focus("r")
+    show_dock(qtbot, app, names.TELEMETRY_DOCK)
+    qtbot.waitUntil(lambda: tabs.isTabVisible(tabs.indexOf(tab)))
+    tabs.setCurrentWidget(tab)
+    qtbot.waitUntil(lambda: tab.sections[0].childCount() == 1)
+    assert [there(section.child(0)).text(0) for section in tab.sections] == ["door(open)", "leave", "a tell b to c"]
+    assert tab.heading.text().endswith("episode 3, step 9")
+
+
+def test_the_dock_tells_the_state_of_the_dataset_and_offers_those_that_are_kept(qtbot: QtBot, app: App) -> None:
+    app.bridge.service.runners += registered_runners()[1:]
+    set_up(qtbot, app)
+    cache, datasets, badge = DatasetCache(app.bridge.home), app[DatasetsController], find(app, "datasetBadge")
+    assert not find(app, "datasetBar").isVisible()
+    file = app.bridge.home.root / "hopper-medium-v2.hdf5"
+    file.write_bytes(SIGNATURE + b"steps")
+    kept = cache.keep(cache.find(str(file)))
+    choose(app, "corl")
+    qtbot.waitUntil(lambda: find(app, "field_data", QComboBox).count() == 1)
+    assert badge.text() == "No dataset is chosen"
+    draft = app[TrainingController].draft
+    for text, words, can_download in (
+        ("nonsense", "No such dataset", False),
+        ("~nobody-of-that-name", "No such dataset", False),
+        ("hopper-random-v2", "Not downloaded yet", True),
+        (str(file), "Copied and checked when the run begins", False),
+        ("hopper-medium-v2", "intact, ", False),
+        (kept.sha256[:12], "intact, ", False),
+    ):
+        draft.set_text("data", text)
+        assert (badge.text()[: len(words)], app.actions["downloadDataset"].isEnabled()) == (words, can_download)
+    kept.file.write_bytes(b"other steps")
+    datasets.reload()
+    qtbot.waitUntil(lambda: badge.text().startswith("changed since"))
+    app.actions["verifyDataset"].trigger()
+    qtbot.waitUntil(lambda: badge.text().startswith("damaged"), timeout=20_000)

@@ -113,7 +113,8 @@ def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qtbot
     theme.dress(window)
     table.setRowCount(3)
     window.resize(300, 200)
-    window.show()
+    with qtbot.waitExposed(window):
+        window.show()
 
     def ground(row: int, column: int) -> str:
         place = table.visualRect(table.model().index(row, column)).center()

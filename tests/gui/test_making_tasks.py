@@ -303,7 +303,7 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     model = app[DraftModel]
     assert app[PlayController].paused, "the game waits while the goal is looked at"
     assert tools.verbs() == ["play", "probe"]
-    assert "12.5% of 16 random players" in app[TaskDock].finding.text()
+    assert "12.5 % of 16 random players" in app[TaskDock].finding.text()
     np.testing.assert_array_equal(there(model.goal).template, observe(there(model.goal).captured.picture))
     assert app[StartAhead].is_wanted(), "a worker loads while the task is named"
     find(app, names.TASK_NAME, QLineEdit).setText("First Door!")
@@ -317,17 +317,20 @@ def test_a_start_a_goal_and_a_name_become_a_task_and_a_form(
     assert Path(new[new.index("--start") + 1]) == model.starts[0].path
     assert Path(new[new.index("--way") + 1]).is_file()
     assert new[new.index("--around") + 1 :][:2] == ["--min-distinct", "2"]
+    shown = app[TaskDock].finding.text()
+    assert f"Threshold {new[new.index('--tau') + 1]}; " in shown, "the number on show is the task's"
+    assert tools.asked[1][tools.asked[1].index("--way") + 1] == new[new.index("--way") + 1], "measured one way"
     assert tools.verbs() == ["play", "probe", "new", "audit"]
     play, probe = tools.asked[:2]
     kept = Path(play[play.index("--kept") + 1])
     assert probe[probe.index("--kept") + 1] == str(kept), "it is judged from what was seen"
     assert not kept.exists(), "the task is made: nobody needs it"
     shown = app[TaskDock].audit.text()
-    assert "random play succeeds in 3%" in shown
-    assert "UP alone reaches it in 2%" in shown
+    assert "random play succeeds in 3 %" in shown
+    assert "UP alone reaches it in 2 %" in shown
     assert "takes 21 steps" in shown
     titles = [banner.accessibleName() for banner in app.window.banners.banners]
-    assert "Task created: mine/first_door" in titles
+    assert "Task created: Leave the bedroom" in titles, "by the title in its file"
     click(app, names.TRAIN_TASK_BUTTON)
     assert not app.window.banners.banners, "what it offered is done"
     assert app[Session].mode is Mode.AGENT
@@ -342,8 +345,8 @@ def test_the_distance_follows_the_game_and_the_region(qtbot: QtBot, app: App, ow
     app[PlayController].toggle_pause()
     qtbot.waitUntil(lambda: shown.text() not in ("", "distance now 0.0000  goal"))
     painter = find(app, names.GOAL_MASK)
-    qtbot.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(30, 30))
-    qtbot.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(59, 44))
+    qtbot.mousePress(painter, Qt.MouseButton.LeftButton, pos=QPoint(10, 10) * painter.scale)
+    qtbot.mouseRelease(painter, Qt.MouseButton.LeftButton, pos=QPoint(19, 14) * painter.scale)
     assert model.mask.sum() == 10 * 5
     assert model.mask[10:15, 10:20].all()
     assert model.probe is None, "another region is another goal"
@@ -391,7 +394,7 @@ def test_a_goal_that_looks_like_a_start_is_said_at_once_and_the_game_goes_on(
     qtbot.waitUntil(lambda: dock.distance.text() == "looks like a start state")
     click(app, names.CAPTURE_GOAL_BUTTON)
     qtbot.waitUntil(lambda: model.error)
-    assert dock.audit.text().startswith("This looks like start state 1 (distance 0.000")
+    assert dock.finding.text().startswith("This looks like start state 1 (distance 0.000")
     qtbot.waitUntil(lambda: not playing.paused)
     assert all("--goal" not in asked for asked in tools.asked), "no minute is spent on it"
     hold_a(qtbot, app)
@@ -415,9 +418,9 @@ def test_a_goal_that_cannot_be_one_is_said_in_the_dock(
     hold_a(qtbot, app)
     click(app, names.CAPTURE_GOAL_BUTTON)
     qtbot.waitUntil(lambda: app[DraftModel].error)
-    audit = app[TaskDock].audit
-    qtbot.waitUntil(lambda: audit.visibleRegion().boundingRect() == audit.rect())
-    assert app[TaskDock].audit.text().startswith("Too few different pictures"), "no option"
+    finding = app[TaskDock].finding
+    qtbot.waitUntil(lambda: finding.visibleRegion().boundingRect() == finding.rect())
+    assert finding.text().startswith("Too few different pictures"), "no option"
     assert find(app, names.MAKE_TASK_BUTTON).isEnabled(), "another region may do"
 
 
@@ -457,12 +460,24 @@ def test_a_name_is_kept_with_its_draft_and_goes_with_it(qtbot: QtBot, app: App, 
     qtbot.waitUntil(lambda: box.text() == "")
 
 
-def test_what_is_measured_moves_nothing_under_the_mouse(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
-    captured(qtbot, app, own_rom)
-    box, model, dock = find(app, names.TASK_NAME), app[DraftModel], app[TaskDock]
-    qtbot.wait(1)
-    place = box.mapTo(dock, QPoint(0, 0))
-    seen = [place]
+def test_no_step_moves_anything_under_the_mouse(qtbot: QtBot, app: App, own_rom: Path, tools: Tools) -> None:
+    open_rom(qtbot, app, own_rom)
+    model, dock = app[DraftModel], app[TaskDock]
+    parts = [find(app, name) for name in (names.SAVE_STATE_BUTTON, names.CAPTURE_GOAL_BUTTON, names.TASK_NAME)]
+    parts += [dock.starts, dock.picture, dock.distance, dock.finding]
+
+    def places() -> list[QPoint]:
+        QApplication.processEvents()
+        return [part.mapTo(dock, QPoint(0, 0)) for part in parts]
+
+    seen = [places()]
+    click(app, names.SAVE_STATE_BUTTON)
+    qtbot.waitUntil(lambda: model.starts)
+    seen.append(places())
+    hold_a(qtbot, app)
+    click(app, names.CAPTURE_GOAL_BUTTON)
+    qtbot.waitUntil(lambda: model.probe)
+    seen.append(places())
     for facts in (
         {"working": "Measuring random play for a minute", "probe": None},
         {"working": "", "probe": {**PROBE, "false_positive_rate": 0.625}},
@@ -470,12 +485,14 @@ def test_what_is_measured_moves_nothing_under_the_mouse(qtbot: QtBot, app: App, 
         {"goal": replaced(model.goal, later=3 - there(model.goal).template[None])},
     ):
         model.tell(**facts)
-        QApplication.processEvents()
-        seen.append(box.mapTo(dock, QPoint(0, 0)))
-    app[TaskDock].painter.painted.emit(0, 0, 10, 10, True)
-    QApplication.processEvents()
-    assert app[TaskDock].clear.isVisible()
-    assert {*seen, box.mapTo(dock, QPoint(0, 0))} == {place}
+        seen.append(places())
+    dock.painter.painted.emit(0, 0, 10, 10, True)
+    seen.append(places())
+    assert dock.clear.isVisible()
+    click(app, names.MAKE_TASK_BUTTON)
+    qtbot.waitUntil(lambda: model.audit)
+    assert dock.audit.isVisible(), "in the place of the goal's picture"
+    assert [*seen, places()] == [seen[0]] * (len(seen) + 1)
 
 
 def game_with_keys(qtbot: QtBot, app: App, rom: Path) -> Screen:

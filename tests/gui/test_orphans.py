@@ -73,6 +73,7 @@ REAL = """
 import sys
 from pathlib import Path
 from gui.app import create_app
+from gui.features.curves.dashboards import Dashboards
 from gui.features.play.controller import PlayController
 from gui.features.train.controller import TrainingController
 from gui.state.bridge import run_until_quit
@@ -126,8 +127,10 @@ def test_the_app_with_its_real_trainer_opens_no_port_but_tensorboards_own(tmp_pa
             below = psutil.Process(app.pid).children(recursive=True)
             found = listening([app.pid, *(process.pid for process in below)])
         (server,) = {(pid, address) for pid, address, _ in found}
+        tensorboard = psutil.Process(server[0])
         assert "tensorboard" in " ".join(psutil.Process(server[0]).cmdline())
         assert server[1] == "127.0.0.1"
     finally:
         app.send_signal(signal.SIGKILL)
         app.wait()
+    tensorboard.wait(30)

@@ -358,6 +358,8 @@ def test_a_dropped_gif_is_shown_and_what_is_none_is_told(qtbot: QtBot, app: App,
 
 def test_recordings_are_called_by_game_and_length_or_by_their_folder(game: ConsoleGame, tmp_path: Path) -> None:
     assert "leave_bedroom, 0.4 s" in recording_name(record(game, tmp_path / "take", [A_RIGHT], 1))
+    titles = {"pocket_quest/leave_bedroom": "Leave the bedroom"}
+    assert "Leave the bedroom, 0.4 s" in recording_name(tmp_path / "take", titles.__getitem__)
     odd = record(game, tmp_path / "odd", [A_RIGHT], 1)
     told = json.loads((odd / MANIFEST).read_text()) | {"created_at": 1e300}
     (odd / MANIFEST).write_text(json.dumps(told))

@@ -119,7 +119,7 @@ def test_what_the_policy_thinks_is_shown_while_it_plays(app: App) -> None:
     app[PlayController]._on_event(event)
     assert bars.event_shown is event
     assert "Step 4" in bars.accessibleName()
-    assert "UP 60%" in bars.accessibleName()
+    assert "UP 60 %" in bars.accessibleName()
     assert "value +0.250" in bars.accessibleName()
     bars.resize(400, 40)
     assert not bars.grab().isNull()

@@ -316,7 +316,7 @@ def recorded(qtbot: QtBot, app: App) -> App:
 def test_frame_n_on_show_is_frame_n_of_the_file(qtbot: QtBot, recorded: App) -> None:
     replay, view = there(recorded[ReplayController].replay), recorded[ReplayView]
     assert len(replay) > 5
-    assert recorded[ReplayView].choices.currentText().endswith(f"tiny_goal, {len(replay) / 59.7275:.1f} s")
+    assert recorded[ReplayView].choices.currentText().endswith(f"Tiny goal, {len(replay) / 59.7275:.1f} s")
     slider = find(recorded, names.REPLAY_SLIDER)
     packed = np.fromfile(replay.folder / "pictures.bin", np.uint8).reshape(len(replay), -1)
     for frame in (0, 3, len(replay) - 1):

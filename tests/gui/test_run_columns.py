@@ -15,12 +15,14 @@ from gui.features.runs.controller import RunsController
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.filter import RunFilter, parse
 from gui.features.runs.model import RunList
+from gui.features.runs.shown_runs import CROSSHAIR, DIFFERS, ShownRuns
 from gui.kit import object_names as names
 from gui.kit.settings import Settings
 from gui.kit.text_search import TextSearch
-from gui.state.telemetry import TelemetryModel
-from tests.gui.conftest import QtBot, click, find, replaced, show_dock
+from gui.state.telemetry import PlotLine, TelemetryModel
+from tests.gui.conftest import QtBot, click, find, grow, replaced, show_dock
 from tests.support.made_records import run_record
+from trainer_core.wire.records import MetaRecord
 from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunState
 
@@ -53,7 +55,7 @@ def test_what_runs_were_told_differently_becomes_a_column_to_sort_and_filter_by(
         tell(app, run_id, rate=rate, envs=32, nested={"depth": 2})
     app[RunsController].show("r-1")
     menu = dock.column_menu()
-    assert offered(menu)[:5] == ["Algorithm", "Steps", "Best success", "Time", "Started"]
+    assert offered(menu)[:4] == ["Algorithm", "Differs in", "Steps", "Best success"]
     assert "rate" in offered(menu)
     assert "envs" not in offered(menu), "all were told the same: it is among the further ones"
     further = [action.menu() for action in menu.actions() if action.menu()]
@@ -229,3 +231,37 @@ def test_a_row_and_the_curves_of_a_run_light_up_together(app: App) -> None:
     assert table.light.isHidden()
     table.pointed.emit("r-1")
     assert telemetry.highlight == "r-1"
+
+
+def test_runs_on_show_have_their_differences_and_their_values_at_the_crosshair(qtbot: QtBot, app: App) -> None:
+    model, dock, shown = app[TelemetryModel], app[RunsDock], app[ShownRuns]
+    for number, run_id in enumerate(("r-1", "r-2", "r-3")):
+        tell(app, run_id)
+        config = {"seed": number % 2, "algo": "ppo", "learning_rate": 0.001 / (1 + number), "gamma": 0.9}
+        model.run(run_id).meta = MetaRecord(run_id=run_id, seq=0, time=0.0, runner="native", config={"run": config})
+        grow(model, run_id, 40)
+        values = model.runs[run_id].table.column("success_rate")
+        values[:] = (0.5, 0.1, 0.9)[number]
+    dock.resize(1400, 200)
+    model.set_focus("r-1")
+    place = app[RunList].columns.index(CROSSHAIR)
+    qtbot.waitUntil(lambda: dock.table.isColumnHidden(place))
+    model.set_pinned(["r-2"])
+    qtbot.waitUntil(lambda: not dock.table.isColumnHidden(place))
+    told = dict(zip(dock.proxy.run_ids(), column(app, DIFFERS), strict=True))
+    assert told == {"r-1": "seed 0 \u00b7 lr 1e-3", "r-2": "seed 1 \u00b7 lr 5e-4", "r-3": ""}
+    with qtbot.waitSignal(shown.changed):
+        model.set_pinned(["r-2", "r-3"])
+    assert set(column(app, CROSSHAIR)) == {""}
+    assert shown.differences()["r-3"] == "lr 3.33e-4", "most have its seed"
+    dock.table.sortByColumn(place, Qt.SortOrder.DescendingOrder)
+    with qtbot.waitSignal(shown.changed):
+        model.set_crosshair(20 * 2048.0, PlotLine("Success", "success_rate", True))
+    assert column(app, CROSSHAIR) == ["90 %", "50 %", "10 %"]
+    assert dock.proxy.headerData(place, Qt.Orientation.Horizontal) == "Success at 40,960"
+    assert dock.proxy.row_of("r-1") == 1
+    assert dock.current().run_id == "r-1", "the selection goes along"  # type: ignore[union-attr]
+    with qtbot.waitSignal(shown.changed):
+        model.set_crosshair(None)
+    assert set(column(app, CROSSHAIR)) == {""}
+    assert dock.proxy.run_ids() == ["r-3", "r-1", "r-2"], "rows stay where they are"

@@ -17,7 +17,7 @@ from gui.app import App
 from gui.features.checkpoints.dock import CheckpointsDock
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import PlotChoices
-from gui.features.curves.saved_views import SavedViews
+from gui.features.curves.saved_views import SavedViews, View
 from gui.features.log.dock import LogDock
 from gui.features.memory.dock import MemoryDock
 from gui.features.runners.dock import AgentDock
@@ -273,7 +273,7 @@ def test_rubbish_under_any_key_is_the_default(home: HomePaths, rubbish: str, qap
     PlotChoices(settings)
     views = SavedViews(settings)
     for name in views.names():
-        assert views[name].get("smoothing", 0.5) < 1
+        assert (views[name].smoothing or 0.5) < 1
     model = TelemetryModel(str)
     ViewMemory(model, settings).pinned()
     assert 0 <= model.smoothing < 1
@@ -286,7 +286,7 @@ def test_one_damaged_view_takes_no_other_with_it(home: HomePaths) -> None:
     settings.set("curves/views", '{"bad": {"pinned": 3}, "good": {"axis": "updates"}}')
     views = SavedViews(settings)
     assert views.names() == ["good"]
-    assert views["good"] == {"axis": "updates"}
+    assert views["good"] == View(axis="updates")
 
 
 def test_layouts_that_qt_saved_are_sound_and_no_others(app: App) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from PySide6.QtCore import QObject, Qt
@@ -34,6 +35,7 @@ from gui.state.log_buffer import LogBuffer
 from gui.state.session import Mode, Navigation, Place, Session
 from gui.state.telemetry import TelemetryModel
 from tests.gui.conftest import QtBot, click, find, set_up
+from trainer_core.runs.wandb_run import NOWHERE, read_wandb
 from trainer_core.service import preflight
 from trainer_core.wire.run_record import RunState
 
@@ -156,7 +158,7 @@ def test_train_new_lists_the_checks(qtbot: QtBot, app: App) -> None:
     qtbot.waitUntil(lambda: not app[TrainingController].checking)
     texts = find(app, names.PREFLIGHT_LIST)
     assert texts.count() == 6
-    assert texts.item(2).text() == "ok Task: tiny_goal, built in"
+    assert texts.item(2).text() == "ok Task: Tiny goal, built in"
 
 
 def test_a_missing_gpu_blocks_the_start_and_one_click_goes_on_with_the_cpu(
@@ -229,7 +231,7 @@ def test_the_badge_says_how_far_a_validation_is(qtbot: QtBot, make_app) -> None:
     qtbot.waitUntil(lambda: header.left.remark.text() == found)
 
 
-def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app: App) -> None:
+def test_a_form_with_a2c_in_long_rollouts_says_how_it_learns(qtbot: QtBot, app: App) -> None:
     training = app[TrainingController]
     training.draft.set_values({"task": "pocket_quest/leave_bedroom"})
     set_up(qtbot, app)
@@ -238,7 +240,8 @@ def test_a_form_that_asks_for_a2c_says_what_it_does_not_learn(qtbot: QtBot, app:
     qtbot.waitUntil(lambda: any(check.name == "Algorithm" for check in training.checks))
     (found,) = [check for check in training.checks if check.name == "Algorithm"]
     assert found.status == "warn"
-    assert found.detail.startswith("A2C does not learn Pocket Quest's first stage: 19 % after")
+    assert found.detail.startswith("A2C makes one optimizer step per rollout")
+    assert found.remedy["num_steps"] == 5
 
 
 def test_a_silent_worker_is_shown_as_stalled_and_the_next_record_clears_it(qtbot: QtBot, app: App) -> None:
@@ -467,3 +470,33 @@ def test_a_steady_button_does_what_it_says_and_changes_only_when_it_is_let_go(qt
     qtbot.waitUntil(lambda: made.text() == "Resume")
     made.click()
     assert done == ["Pause", "Resume"]
+
+
+def test_a_run_is_sent_to_wandb_only_if_that_is_ticked_for_it(
+    qtbot: QtBot, make_app, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_BASE_URL", NOWHERE)
+    monkeypatch.setattr(preflight, "check_wandb", lambda to: preflight.Check(name="W&B", status="ok", detail=to))
+    app = make_app(updates=3)
+    training = app[TrainingController]
+    set_up(qtbot, app)
+    click(app, names.CONSENT_CHECK)
+    click(app, "exactCommand")
+    click(app, names.WANDB_CHECK)
+    assert not training.consent, "the command is another one now"
+    target = find(app, "wandbTarget")
+    assert isinstance(target, QLineEdit)
+    qtbot.keyClicks(target, "/mine")
+    assert find(app, "equivalentLine").text().endswith(" --wandb dmglab/mine")
+    start(qtbot, app)
+    qtbot.waitUntil(lambda: any("mine" in told.notice.title for told in app.context.notices.history))
+    run = app.bridge.home.run(training.run_id)
+    found = read_wandb(run)
+    assert found is not None
+    assert (found.project, found.name, found.state) == ("dmglab", "mine", "failed")
+    assert training.wandb == ""
+    assert not find(app, names.WANDB_CHECK).isChecked()
+    app[TelemetryDock].tabs.setCurrentWidget(app[TelemetryDock].info)
+    app[TelemetryDock].info.show_wandb(run.run_id, msgspec.structs.replace(found, url="http://127.0.0.1/x"))
+    assert '<a href="http://127.0.0.1/x"' in find(app, "runInfo").toHtml()
+    assert find(app, "openWandbPage").isVisible()

@@ -18,6 +18,7 @@ from gui.features.checkpoints.dock import CheckpointsDock
 from gui.features.curves.card import PlotCard
 from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.plots import PlotSpec, page_specs
+from gui.features.curves.reports import curves_csv, run_tables
 from gui.features.log.dock import SLICE, LogDock
 from gui.features.play.live import LiveView
 from gui.features.runs import model as run_list
@@ -146,61 +147,6 @@ def test_three_pinned_runs_have_three_colours_which_stay(qtbot: QtBot, app: App)
     assert len(set(later)) == 14, "the same hues, lighter"
 
 
-def test_zoom_holds_until_follow_is_pressed(qtbot: QtBot, app: App) -> None:
-    fill(app[TelemetryModel], "a", 2000)
-    app[TelemetryModel].set_focus("a")
-    dock = app[TelemetryDock]
-    card = dock.cards["entropy_mean"]
-    card.redraw()
-    assert card.canvas is not None
-    card.canvas.view.asked.emit((1000.0, 50_000.0), None)
-    card.redraw()
-    assert card.canvas.shown.x_range == pytest.approx((1000.0, 50_000.0))
-    assert dock.follow.isEnabled()
-    qtbot.mouseClick(dock.follow, Qt.MouseButton.LeftButton)
-    card.redraw()
-    assert card.canvas.shown.x_range[1] >= 1999 * 2048
-
-
-def test_an_export_holds_every_point_not_only_the_drawn_ones(qapp, model: TelemetryModel) -> None:
-    fill(model, "a", 5000)
-    model.set_focus("a")
-    lines = card_for(model).to_csv().splitlines()
-    assert lines[0] == "run,env_steps,reward_mean"
-    assert len(lines) == 5001
-    assert float(lines[3000].split(",")[2]) == pytest.approx(model.run("a").table.column("reward_mean")[2999], rel=1e-9)
-
-
-def test_checkpoints_and_resumes_are_marked(qapp, model: TelemetryModel) -> None:
-    run = model.run("r")
-    for update in range(1, 11):
-        run.take(update_record("r", update - 1, update, 100.0))
-    run.take(
-        records.CheckpointRecord(
-            run_id="r",
-            seq=10,
-            time=0.0,
-            env_steps=4096,
-            path="c",
-            sha256="",
-            size_bytes=1,
-            success_rate=0.0,
-            reason="periodic",
-        )
-    )
-    run.take(
-        records.ResumeRecord(run_id="r", seq=11, time=0.0, env_steps=20480, update=10, checkpoint="c", previous_seq=10)
-    )
-    model.set_focus("r")
-    card = card_for(model)
-    card.redraw()
-    assert card.canvas is not None
-    checkpoints, resumes, alerts = card.canvas.shown.marks
-    assert list(checkpoints.x) == [4096]
-    assert list(resumes.x) == [20480]
-    assert not len(alerts.x)
-
-
 def test_another_trainers_scalars_get_plots_under_more(qtbot: QtBot, app: App, tmp_path: Path) -> None:
     show_dock(qtbot, app, names.TELEMETRY_DOCK)
     dock, telemetry = app[TelemetryDock], app[TelemetryModel]
@@ -218,7 +164,7 @@ def test_another_trainers_scalars_get_plots_under_more(qtbot: QtBot, app: App, t
     assert dock.cards["novelty/mean"].readout()["novelty/mean"] > 17, "smoothed"
     assert not dock.cards["success_rate"].isHidden()
     assert dock.cards["entropy_mean"].isHidden(), "this trainer does not measure it"
-    assert "novelty/mean\nr,10,0\n" in dock.cards["novelty/mean"].to_csv()
+    assert curves_csv(run_tables(telemetry, ["env_steps", "novelty/mean"])).splitlines()[1].endswith(",10,0")
     for seq in range(20):
         telemetry.take("ours", update_record("ours", seq, seq + 1, 1.0))
     telemetry.set_focus("ours")

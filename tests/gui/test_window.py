@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMargins, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel
+from PySide6.QtGui import QGuiApplication, QWindowStateChangeEvent
+from PySide6.QtWidgets import QApplication, QBoxLayout, QDockWidget, QLabel, QPushButton
 
 from gui.app import App
+from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.view import CurvesView
 from gui.features.log.dock import LogDock
 from gui.features.play.live import LiveView
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.model import COLUMNS
+from gui.features.runs.shown_runs import ABOUT_SHOWN
 from gui.features.train.controller import TrainingController
 from gui.features.train.welcome import Welcome
 from gui.kit import object_names as names
@@ -52,6 +54,11 @@ def test_a_first_window_leaves_room_for_its_frame(qtbot: QtBot, app: App, monkey
     window.show()
     qtbot.waitUntil(lambda: window.frameGeometry().height() <= room.height())
     assert window.frameGeometry().width() <= room.width()
+    # A window that began in full screen has no frame until it leaves it.
+    window.move(window.x(), 40)
+    assert window.frameGeometry().bottom() > room.bottom()
+    QApplication.sendEvent(window, QWindowStateChangeEvent(Qt.WindowState.WindowFullScreen))
+    qtbot.waitUntil(lambda: window.frameGeometry().bottom() <= room.bottom())
 
 
 def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) -> None:
@@ -61,7 +68,7 @@ def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) ->
         dock.resize(width, 200)
         dock._fit_columns()
         hidden[width] = [name for n, name in enumerate(COLUMNS) if dock.table.isColumnHidden(n)]
-    assert hidden[900] == ["Device"], "until the user asks for it"
+    assert hidden[900] == [*ABOUT_SHOWN, "Device"], "until runs are compared, until the user asks for it"
     assert "State" not in hidden[300]
     assert hidden[300]
 
@@ -127,6 +134,16 @@ def test_panels_come_with_what_one_does_and_go_with_it(qtbot: QtBot, make_app) -
     assert app.window.focusWidget() is not find(app, "runFilter"), "letters typed now are commands"
     assert modes_in_sight(app) == ["strip_modeSwitch"]
     assert find(app, "runHeader").isVisible()
+    picker, tabs = find(app, "telemetryPages"), app[TelemetryDock].tabs
+    qtbot.keyClick(picker, Qt.Key.Key_Down)
+    assert (tabs.currentIndex(), tabs.tabBar().isVisible()) == (1, False), "the docks' tabs are the only row"
+    app.actions["telemetry.0"].trigger()
+    assert picker.currentText() == "Overview"
+    for width in (1024, 1260, 1440):
+        app.window.resize(width, 900)
+        shown = [made for made in find(app, "runHeader").findChildren(QPushButton) if made.isVisible()]
+        assert len(shown) == 3
+        qtbot.waitUntil(lambda shown=shown: all(made.width() >= made.sizeHint().width() for made in shown))
     app.window.resize(1440, 780)
     qtbot.waitUntil(lambda: on_show(app) == right)
     assert find(app, "unfoldRuns").isVisible()

@@ -13,8 +13,12 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlain
 
 import gui
 from gui.features.games.model import RomLibrary
+from gui.features.train.form import from_form, to_form
 from gui.kit import words
+from gui.kit.labels import count_text, size_text
+from gui.kit.plot_shapes import short_number, tick_text, value_text
 from gui.kit.settings import Settings
+from gui.state.config_fields import field_specs
 from gui.state.run_words import reason_words
 from gui.state.session import Mode, Navigation, Session
 from trainer_core.lab.paths import HomePaths
@@ -119,6 +123,13 @@ def test_every_visible_text_of_the_window_went_through_tr(make_app, tmp_path: Pa
         words.choose_language(words.ENGLISH)
 
 
+@pytest.fixture
+def german() -> Iterator[None]:
+    words.choose_language("de")
+    yield
+    words.choose_language(words.ENGLISH)
+
+
 def german_home(folder: Path) -> Path:
     """A home in it whose language is German."""
     home = folder / "home"
@@ -129,36 +140,53 @@ def german_home(folder: Path) -> Path:
     return home
 
 
-def test_no_button_is_cut_off_in_a_small_german_window(make_app, tmp_path: Path) -> None:
-    try:
-        app = make_app(german_home(tmp_path))
-        app.window.resize(1024, 700)
-        app[Navigation].leave_welcome()
-        cut = set()
-        for mode in (Mode.HUMAN, Mode.AGENT):
-            app[Session].set_mode(mode)
-            for place in range(app.window.center.count()):
-                app.window.center.setCurrentIndex(place)
-                QApplication.processEvents()
-                cut |= {
-                    (made.objectName(), made.text(), made.width(), made.sizeHint().width())
-                    for made in app.window.findChildren(QPushButton)
-                    if made.isVisible() and made.text() and made.width() < made.sizeHint().width()
-                }
-        assert not cut, "\n".join(map(str, sorted(cut)))
-    finally:
-        words.choose_language(words.ENGLISH)
+def test_no_button_is_cut_off_in_a_small_german_window(german: None, make_app, tmp_path: Path) -> None:
+    app = make_app(german_home(tmp_path))
+    app.window.resize(1024, 700)
+    app[Navigation].leave_welcome()
+    cut = set()
+    for mode in (Mode.HUMAN, Mode.AGENT):
+        app[Session].set_mode(mode)
+        for place in range(app.window.center.count()):
+            app.window.center.setCurrentIndex(place)
+            QApplication.processEvents()
+            cut |= {
+                (made.objectName(), made.text(), made.width(), made.sizeHint().width())
+                for made in app.window.findChildren(QPushButton)
+                if made.isVisible() and made.text() and made.width() < made.sizeHint().width()
+            }
+    assert not cut, "\n".join(map(str, sorted(cut)))
 
 
-def test_german_is_spoken_from_the_start_on(make_app, tmp_path: Path) -> None:
-    try:
-        app = make_app(german_home(tmp_path))
-        assert app.actions["start"].text() == "Training starten"
-        assert app.window.center.tabText(2) == "Kurven"
-        assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
-        assert words.tr("never said") == "never said"
-    finally:
-        words.choose_language(words.ENGLISH)
+def test_german_is_spoken_from_the_start_on(german: None, make_app, tmp_path: Path) -> None:
+    app = make_app(german_home(tmp_path))
+    assert app.actions["start"].text() == "Training starten"
+    assert app.window.center.tabText(2) == "Kurven"
+    assert words.tr("{count} runs have the same settings.", count=3).startswith("3 Läufe")
+    assert words.tr("never said") == "never said"
+
+
+def test_numbers_are_written_as_in_the_language(german: None) -> None:
+    seconds, target = (
+        next(spec for spec in field_specs() if spec.name == name) for name in ("seconds", "target_success")
+    )
+    rate, size = (next(spec for spec in field_specs() if spec.name == name) for name in ("learning_rate", "num_envs"))
+    said = [words.number(0.954, ".0%"), words.number(12345.5, ",.1f"), size_text(1.24e6), count_text(131072)]
+    assert said == ["95 %", "12.345,5", "1,2 MB", "131.072"]
+    assert [value_text(0.034, is_percent=True), tick_text(2500.0), short_number(0.034)] == ["3,4 %", "2,5k", "0,034"]
+    assert words.tr("{rate:.0%} on held-out starts, {steps:,} steps", rate=0.5, steps=4096).startswith("50 % bei")
+    assert words.tr("{steps:,} steps", steps=4096) == "4.096 Schritte"
+    typed = {
+        rate: ("0,0003", "0.0003"),
+        size: ("1.024", "1024"),
+        target: ("97,5", "0.975"),
+        seconds: ("1.500", "90000"),
+    }
+    for spec, (shown, kept) in typed.items():
+        assert from_form(spec, shown) == kept
+        assert to_form(spec, spec.show(spec.parse(kept))) == (shown if spec is not seconds else "1500")
+    assert [from_form(rate, text) for text in ("0.0003", "0.003", "3e-4")] == ["0.0003", "0.003", "3e-4"], "a point too"
+    assert "1.024" in words.tr("{show} to {show2}.", show=size.words(1), show2=size.words(1024))
 
 
 def test_reasons_of_the_trainers_are_told_in_the_language_of_the_app() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gui.app import create_app, create_application
-from gui.features.curves.saved_views import SavedViews
+from gui.features.curves.saved_views import SavedViews, View
 from gui.features.runs.model import RunList
 from gui.kit.settings import Settings
 from gui.state.bridge import release_loop
@@ -155,7 +155,7 @@ def test_the_app_opens_it_with_its_settings(home: Path, loop: None) -> None:
         listed = {runs.run(row).run_id for row in range(runs.rowCount())}
         assert {GAME_RUN, KILLED, IMPORTED, CURVES} <= listed
         assert app[RunNotes][GAME_RUN].tags == ("kept", "first")
-        assert app[SavedViews]["my view"] == {"smoothing": 0.6}
+        assert app[SavedViews]["my view"] == View(smoothing=0.6)
         assert app[Settings].text("view/theme") == "light"
         assert app[Settings].text("view/screen") == "grey"
         assert not app[Settings].blob("layout/geometry").isEmpty()

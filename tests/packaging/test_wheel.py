@@ -177,7 +177,7 @@ for name in names:
 seen = {}
 for name, module in list(sys.modules.items()):
     file = pathlib.Path(getattr(module, "__file__", None) or "/").resolve()
-    if file.is_relative_to(root):
+    if file.is_relative_to(root) and file.is_file():  # Qt has modules whose file is only a name
         seen.setdefault(str(file), []).append(name)
 ours = [name for name in sys.modules if name.startswith(("emulator", "trainer_core", "gui."))]
 print(json.dumps({

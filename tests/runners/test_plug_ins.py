@@ -132,5 +132,5 @@ print(before); print([name for name in after if name.count(".") > 2])
     before, modules = map(eval, done.stdout.splitlines())
     assert before == [f"trainer_core.runners.{name}" for name in ("base", "catalog", "native")]
     guests = [value.partition(":")[0] for value in catalog.OURS.values() if ".runner:" in value]
-    shared = ["trainer_core.runners.guest.config", "trainer_core.runners.guest.runner"]
+    shared = [f"trainer_core.runners.guest.{name}" for name in ("checkout", "config", "runner")]
     assert modules == sorted([*guests, *shared])

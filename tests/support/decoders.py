@@ -39,17 +39,18 @@ from gui.kit.settings import LAYOUT_VERSION, Settings, read_ini
 from gui.shell.layout_state import is_sound_geometry, is_sound_state
 from gui.state import telemetry as view_memory
 from gui.state.run_notes import RunNotes
-from gui.state.task_pictures import read_first_picture
+from gui.state.task_pictures import read_pictures
 from tests.support.imports import CHECKOUT
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
 from trainer_core.author.archive import export_task, import_task
 from trainer_core.author.demonstration import save_demonstrations
 from trainer_core.author.inputs import read_inputs
-from trainer_core.envs.arc import rest
+from trainer_core.envs.arc import rest, static
 from trainer_core.envs.arc.game import ArcGame
 from trainer_core.envs.arc.rest import RestGame
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations
+from trainer_core.envs.language_model import LanguageModel
 from trainer_core.envs.recording_writer import RecordingWriter, first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.envs.start_states import read_scripts
@@ -59,19 +60,22 @@ from trainer_core.formats.plot import read_series
 from trainer_core.host.checkpoint import load_policy, load_trainer_state, pack_state
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.arc_games import read_game
+from trainer_core.lab.dataset_download import _mark, _pins
+from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.guest_environment import RunnerEnvironment
-from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.paths import ASSETS, HomePaths, RunPaths
 from trainer_core.lab.recording import MANIFEST
 from trainer_core.lab.roms import load_profiles, registered_roms
+from trainer_core.lab.storage_profiles import TEMPLATE, read_storage
 from trainer_core.lab.tasks import find_task, list_tasks, load_task
 from trainer_core.lab.text_episodes import read_episode
 from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
-from trainer_core.play.league.llm import LlmPlayer
-from trainer_core.runners.corl.datasets import DatasetCache
+from trainer_core.runners.corl.runner import check_spaces
 from trainer_core.runners.d3rlpy.runner import is_demonstration
+from trainer_core.runners.remote.courier import unread_job
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runs.archive import archive, restore
 from trainer_core.runs.command_files import Mailbox
@@ -82,6 +86,7 @@ from trainer_core.runs.log_reader import read_history
 from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.runs.sql import ask
+from trainer_core.runs.wandb_run import read_wandb
 from trainer_core.sweeps.sweep import load_ended, load_sweep
 from trainer_core.wire import commands, frames, records
 from trainer_core.wire.config import RunConfig
@@ -465,6 +470,14 @@ def _dataset(folder: Path) -> None:
     _put(folder / "data" / "main_data.hdf5", b"\x89HDF")
 
 
+def _kept_dataset(folder: Path) -> None:
+    sha256 = "0a" * 32
+    _json("datasets/0a0a0a0a0a0a0a0a/manifest.json", {"sha256": sha256, "stamp": [1, 2], "checked_at": 1.0})(folder)
+    _json("datasets/pins.json", {"a": {"sha256": sha256, "url": "u"}})(folder)
+    _json("x.json", {"url": "u", "mark": "m"})(folder)
+    _json("training/runs/r/train_log.jsonl", {"versions": {"dataset_sha256": sha256}})(folder)
+
+
 class _Settings(Settings):
     """What the app remembers: the text of each key is the file's."""
 
@@ -509,25 +522,18 @@ class _Opener:
 
 
 def _arc_server(folder: Path) -> None:
+    transport = rest.HttpTransport("http://127.0.0.1:1", 1.0)
+    transport.__dict__["_opener"] = _Opener(folder / "a.json")
     game = RestGame.__new__(RestGame)
-    game.__dict__.update(
-        server="http://x",
-        _timeout_s=1.0,
-        _opener=_Opener(folder / "a.json"),
-        _full_id="ls20",
-        _card_id="c",
-        _guid="",
-        _shown=None,
-    )
+    game.__dict__.update(server="http://x", _ask=transport, _full_id="ls20", _card_id="c", _guid="", _shown=None)
     game.act(1)
     rest._reason((folder / "a.json").read_text("utf-8", "replace"))
 
 
 def _model_server(folder: Path) -> None:
-    player = LlmPlayer("http://127.0.0.1:1")
-    player._url = (folder / "a.json").as_uri()
-    player.begin(np.zeros((72, 80), np.uint8))
-    player._ask()
+    model = LanguageModel("http://127.0.0.1:1")
+    model._url = (folder / "a.json").as_uri()
+    model._once([], 16)
 
 
 CHAT = {"choices": [{"message": {"content": "A"}}]}
@@ -676,6 +682,12 @@ _DECODERS = (
         (Part("state.json", "json"),),
     ),
     Decoder("ARC server's answer", _json("a.json", ANSWER), _arc_server, (Part("a.json", "json"),)),
+    Decoder(
+        "ARC session",
+        lambda f: _put(f / "s.json", static.SESSION.read_bytes()),
+        lambda f: static.StaticArcTransport(f / "s.json"),
+        (Part("s.json", "json"),),
+    ),
     Decoder("language model's answer", _json("a.json", CHAT), _model_server, (Part("a.json", "json"),)),
     Decoder(
         "countdown's rows",
@@ -793,6 +805,24 @@ _DECODERS = (
         (Part("p.toml", "toml"),),
     ),
     Decoder(
+        "storage profiles",
+        lambda f: _put(f / "storage_profiles.toml", TEMPLATE.replace("# [", "[").replace("# fo", "fo").encode()),
+        lambda f: read_storage(HomePaths(f)),
+        (Part("storage_profiles.toml", "toml"),),
+    ),
+    Decoder(
+        "agreement with W&B",
+        _json("wandb.json", {"project": "p", "name": "n", "rows": 3, "files": {"a.gif": True}}),
+        lambda f: read_wandb(RunPaths(f)),
+        (Part("wandb.json", "json"),),
+    ),
+    Decoder(
+        "job on a cluster",
+        _json("job.json", {"job": "raysubmit_1", "done": False}),
+        lambda f: unread_job(RunPaths(f)),
+        (Part("job.json", "json"),),
+    ),
+    Decoder(
         "registered ROMs",
         _json(
             "settings/roms.json",
@@ -831,8 +861,19 @@ _DECODERS = (
     Decoder(
         "Minari dataset",
         _dataset,
-        lambda f: DatasetCache(HomePaths(f)).find(str(f)),
+        lambda f: check_spaces(DatasetCache(HomePaths(f)).find(str(f)), ""),
         (Part("data/metadata.json", "json"),),
+    ),
+    Decoder(
+        "kept dataset",
+        _kept_dataset,
+        lambda f: (DatasetCache(HomePaths(f)).unused(), _pins(DatasetCache(HomePaths(f))), _mark(f / "x", "u")),
+        (
+            Part("datasets/0a0a0a0a0a0a0a0a/manifest.json", "json"),
+            Part("datasets/pins.json", "json"),
+            Part("x.json", "json"),
+            Part("training/runs/r/train_log.jsonl", "json"),
+        ),
     ),
     Decoder(
         "watched memory",
@@ -868,7 +909,7 @@ _DECODERS = (
     Decoder(
         "first picture of a task",
         _copied(TASK / "starts.npz", "starts.npz"),
-        lambda f: read_first_picture(f / "starts.npz", "pictures"),
+        lambda f: read_pictures(f / "starts.npz", "pictures", 1),
         (Part("starts.npz", "npz"),),
     ),
     Decoder("pinned runs", _json("value.json", ["a"]), _pinned, (Part("value.json", "json"),)),

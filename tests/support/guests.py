@@ -70,13 +70,13 @@ def in_service(
     asyncio.run(whole())
 
 
-async def run_to_end(service: TrainerService, spec: RunSpec) -> RunRecord:
+async def run_to_end(service: TrainerService, spec: RunSpec, patience_s: float = PATIENCE_S) -> RunRecord:
     record = await service.start(service.plan(spec))
-    return await ended(service, record.run_id)
+    return await ended(service, record.run_id, patience_s)
 
 
-async def ended(service: TrainerService, run_id: str) -> RunRecord:
-    await until(lambda: service.runs[run_id].state.is_end, PATIENCE_S)
+async def ended(service: TrainerService, run_id: str, patience_s: float = PATIENCE_S) -> RunRecord:
+    await until(lambda: service.runs[run_id].state.is_end, patience_s)
     return service.runs[run_id]
 
 

@@ -36,3 +36,12 @@ def make_home(root: Path, runs: int, log_records: int, checkpoints: int = 0) -> 
                 paths.checkpoint(step).mkdir(parents=True)
     home.runs_index.write_bytes(b"\n".join(lines) + b"\n")
     return home
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """The files of a run's folder by their path in it, without links and those of the process that trains."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name not in ("lock", "frames.bin")
+    }

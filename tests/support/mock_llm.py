@@ -46,8 +46,11 @@ def completion(text: str) -> bytes:
 
 
 def seen(request: dict[str, Any]) -> np.ndarray:
-    """The picture of a request, shades u8[72, 80]."""
-    url = request["messages"][-1]["content"][0]["image_url"]["url"]
+    """The picture of a request, shades u8[72, 80]; u8[0, 0] where it asks in words."""
+    content = request["messages"][-1]["content"]
+    if isinstance(content, str):
+        return np.zeros((0, 0), np.uint8)
+    url = content[0]["image_url"]["url"]
     kind, data = url.split(",", 1)
     assert kind == "data:image/png;base64"
     levels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))[::SCALE, ::SCALE]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from trainer_core.cli.command_table import COMMANDS, RENAMED
+from trainer_core.cli.command_table import COMMANDS, RENAMED, planned
 from trainer_core.cli.completion import _options, completions
 from trainer_core.cli.main import main
 from trainer_core.cli.output import Result, fields, table
@@ -123,6 +123,13 @@ def test_statuses_and_their_words(words: str, status: int, said: str, tmp_path: 
     (tmp_path / "log.jsonl").write_text("rubbish\n")
     done = piped(tmp_path, *words.replace("LOG", str(tmp_path / "log.jsonl")).split())
     assert (done.returncode, done.stderr.strip()) == (status, said)
+
+
+def test_options_of_the_plans_are_taken() -> None:
+    assert planned(["plot", "--log", "a", "--out", "b", "--log=c"]) == ["plot", "a", "c", "--out", "b"]
+    assert planned(["train", "--resume", "run", "--seconds", "5"]) == ["resume", "run", "--seconds", "5"]
+    assert planned(["validate", "--log"]) == ["validate"]
+    assert planned(["runs", "--log", "a"]) == ["runs", "--log", "a"]
 
 
 @pytest.mark.parametrize("old", RENAMED)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from tests.trainer_core.building import tiny_config
+from tests.trainer_core.building import tiny_config, tiny_trainer
 from tests.trainer_core.vec_env_contract import check_vec_env
 from trainer_core.envs import scoring
 from trainer_core.envs.build import chosen_starts, make_env
@@ -22,13 +23,34 @@ from trainer_core.host.evaluate import run_episodes, spread_starts, uniform
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import Reward
 from trainer_core.wire.buttons import ACTIONS
-from trainer_core.wire.errors import TaskError
+from trainer_core.wire.errors import FailureError, TaskError
 
 CPU = torch.device("cpu")
 
 
 def test_the_tiny_environment_keeps_the_contract() -> None:
     check_vec_env(lambda n, k: TinyGoalEnv(n, stack_k=k, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda r: r._replace(reward=r.reward.double()), r"step: reward is float64\[4\] on cpu; it must be float32"),
+        (lambda r: r._replace(done=r.done[:2]), r"step: done is bool\[2\] on cpu; it must be bool\[4\]"),
+        (lambda r: r._replace(obs=r.obs.to("meta")), "step: obs is uint8.* on meta"),
+        (lambda r: r._replace(info=r.info._replace(dist=r.info.dist.half())), "step: info.dist is float16"),
+    ],
+)
+def test_a_training_loop_checks_the_first_step_of_an_env_and_no_other(change: Any, said: str) -> None:
+    trainer = tiny_trainer(tiny_config(num_envs=4, num_steps=2))
+    step = trainer.env.step
+    trainer.run_update()
+    assert trainer._step == step, "later steps go straight to the env"
+    trainer = tiny_trainer(tiny_config(num_envs=4, num_steps=2))
+    step = trainer.env.step
+    trainer.env.step = lambda actions: change(step(actions))  # type: ignore[method-assign]
+    with pytest.raises(FailureError, match=said):
+        trainer.run_update()
 
 
 def walk(env: TinyGoalEnv, start: int, moves: str) -> list[float]:

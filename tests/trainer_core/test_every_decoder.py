@@ -46,6 +46,7 @@ OTHERS = {
     "trainer_core/play/roll.py": "a recording that was read by read_recording",
     "trainer_core/service/bug_report.py": "writes",
     "trainer_core/runs/archive.py:_write": "writes",
+    "trainer_core/runs/storage.py:pack": "a file that it has just written",
     "trainer_core/service/job.py": "lines of a child of ours",
     "trainer_core/sweeps/slot.py": "the result of a child of ours",
     "trainer_core/sweeps/cluster.py": "the result of a worker of ours",
@@ -67,6 +68,12 @@ OTHERS = {
     "trainer_core/runners/rllm/in_verl/": "files that our worker wrote, in VERL's process",
     "trainer_core/runners/rllm/verl_process.py": "a checkpoint's pointer, in the guest's process",
     "trainer_core/runners/rllm/worker.py": "a checkpoint's state, in the guest's process",
+    "trainer_core/lab/dataset_download.py:_read_metadata": "a server's answer: test_datasets has rubbish",
+    "trainer_core/runners/remote/courier.py:Courier._verified": "a cluster's file: test_remote has rubbish",
+    "trainer_core/runners/remote/courier.py:follow": "limits that our own `resume` passes on",
+    "trainer_core/runners/remote/jobs.py": "a server's answer: test_remote has rubbish",
+    "trainer_core/runners/remote/parcel.py": "writes",
+    "trainer_core/service/wandb_sender.py": "what a child of ours prints",
     "gui/kit/words.py": "our own translations",
 }
 """Functions that decode and are not in the table: a folder, a file or file:function, and why."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from trainer_core.learn.gae import compute_gae
+from trainer_core.wire.errors import FailureError
 
 
 def column(*values: float) -> torch.Tensor:
@@ -53,3 +55,11 @@ def test_machines_do_not_mix() -> None:
             rewards[one], values[one], following[one], done[one], trunc[one], gamma=0.9, gae_lambda=0.8
         )
         assert torch.equal(together[one], alone)
+
+
+def test_a_tensor_of_another_type_or_shape_is_named() -> None:
+    good = column(1, 2, 3)
+    with pytest.raises(FailureError, match=r"values is float64\[3, 1\] on cpu; it must be float32\[3, 1\] on cpu"):
+        compute_gae(good, good.double(), good, NO, NO, gamma=0.5, gae_lambda=0.5)
+    with pytest.raises(FailureError, match=r"trunc is bool\[3\] on cpu"):
+        compute_gae(good, good, good, NO, NO[:, 0], gamma=0.5, gae_lambda=0.5)

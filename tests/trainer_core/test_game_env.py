@@ -17,6 +17,7 @@ from trainer_core.envs.sharded_emulator import ShardedEmulator
 from trainer_core.envs.vec_env import StepStats
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import Episode, Task, find_task
+from trainer_core.wire.errors import FailureError
 
 pytestmark = pytest.mark.warp
 HORIZON = 5
@@ -44,6 +45,24 @@ def make(tmp_path: Path) -> Make:
 
 def test_the_game_keeps_the_contract(make: Make) -> None:
     check_vec_env(make, steps=2 * HORIZON + 1)
+
+
+@pytest.mark.parametrize(
+    ("actions", "said"),
+    [
+        (torch.tensor([0, 7]), "actions go from 0 to 7; this env has 0 to 6"),
+        (torch.tensor([0.0, 1.0]), "actions is float32"),
+        (torch.tensor([0, 1, 2]), r"actions is int64\[3\] on cpu; it must be int64\[2\]"),
+    ],
+)
+def test_the_first_step_checks_its_actions(make: Make, actions: torch.Tensor, said: str) -> None:
+    env = make(2)
+    env.reset()
+    with pytest.raises(FailureError, match=said):
+        env.step(actions)
+    with pytest.raises(FailureError, match="starts is int32"):
+        env.reset_to(torch.zeros(2, dtype=torch.int32))
+    env.step(torch.tensor([0, 6]))
 
 
 def test_none_some_and_all_envs_reset(make: Make) -> None:

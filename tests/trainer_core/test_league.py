@@ -23,6 +23,7 @@ from tests.support.processes import PATIENCE_S
 from trainer_core.cli import eval as evaluation
 from trainer_core.cli import league
 from trainer_core.envs import toy
+from trainer_core.envs.language_model import PATIENCE, LanguageModel
 from trainer_core.host.agent import Agent
 from trainer_core.host.checkpoint import Snapshot, write_checkpoint
 from trainer_core.lab.checkpoint_manifest import META, read_meta
@@ -31,7 +32,7 @@ from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play import rollout
 from trainer_core.play.league import contestant
 from trainer_core.play.league.contestant import Contestant
-from trainer_core.play.league.llm import PATIENCE, LlmPlayer
+from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.play.league.players import NearestPlayer, RandomPlayer, Settings, league_tasks, parse_entry
 from trainer_core.play.rollout import write_rollout
 from trainer_core.service import run_job
@@ -109,8 +110,8 @@ def test_a_model_that_hangs_is_out_and_the_others_play_on(tmp_path: Path) -> Non
 def test_a_letter_is_a_button_only_where_it_is_meant() -> None:
     said = ["a", "B.", "Take a left", "I press START, then A", "a book", "Up!"]
     presses = ["A", "B", "LEFT", "A", "B", "UP"]  # B where no button is named
-    with serving(lambda picture, request: said[player.answers]) as url:
-        player = LlmPlayer(url)
+    with serving(lambda picture, request: said[player.model.answers]) as url:
+        player = LlmPlayer(LanguageModel(url))
         player.begin(PICTURES[0])
         assert [ACTIONS[player.act()] for _ in said] == presses
     assert player.nonsense == 1
@@ -118,16 +119,16 @@ def test_a_letter_is_a_button_only_where_it_is_meant() -> None:
 
 def test_what_is_no_chat_completion_or_no_server_is_one_line() -> None:
     with serving(lambda picture, request: '{"no": "choices"}') as url:
-        player = LlmPlayer(url)
+        player = LlmPlayer(LanguageModel(url))
         player.begin(PICTURES[0])
         with pytest.raises(LabError, match="the answer is no chat completion"):
             player.act()
-    player = LlmPlayer(url)  # nobody listens any more
+    player = LlmPlayer(LanguageModel(url))  # nobody listens any more
     player.begin(PICTURES[0])
     with pytest.raises(LabError, match="gave up after"):
         player.act()
     with pytest.raises(ConfigError, match="name a server like"):
-        LlmPlayer("127.0.0.1:80")
+        LanguageModel("127.0.0.1:80")
 
 
 def test_the_nearest_recorded_picture_decides_and_a_loop_tries_the_next() -> None:

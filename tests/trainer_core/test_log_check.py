@@ -199,6 +199,9 @@ DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     # one update
     "wrong trace": (on_update(trace_id="run-99"), "trace_id is 'run-99'"),
     "no trace": (on_update(trace_id=""), "lacks trace_id"),
+    "a checkpoint's trace": (on("checkpoint", trace_id="run-7"), "trace_id is 'run-7', expected 'run-\\d'"),
+    "an episode without trace": (on("episode", trace_id=""), "lacks trace_id"),
+    "rewards out of order": (on_update(reward_p10=9.0), "reward_p90 are out of order"),
     "short histogram": (on_update(action_hist=[128, 0, 0]), "3 bins"),
     "negative histogram": (on_update(action_hist=[-1, 1, 1, 1, 1, 1, 1]), "action_hist"),
     "empty histogram": (on_update(action_hist=[0] * 7), "at least one"),
@@ -378,6 +381,7 @@ def test_counters_may_go_back_only_to_a_resumed_checkpoint(good: Lines, tmp_path
         "update": 2,
         "checkpoint": "checkpoints/000000000256",
         "previous_seq": seq - 1,
+        "trace_id": "run-2",
     }
     again = json.loads(good[first_update(good) + 2])
     lines = [*good, json.dumps(resume), json.dumps({**again, "seq": seq + 1})]

@@ -141,8 +141,7 @@ class Model:
         won = self.rng.randint(0, ended)
         now.presses = [0] * 7
         self._append(
-            records.UpdateRecord, trace_id=f"{self.paths.run_id}-{now.update}",
-            update=now.update, env_steps=now.update * self.batch, opt_steps=now.opt_steps,
+            records.UpdateRecord, update=now.update, env_steps=now.update * self.batch, opt_steps=now.opt_steps,
             wall_time_s=now.wall, sps=1.0, updates_per_s=1.0, reward_mean=0.0,
             done_rate=won / steps, trunc_rate=(ended - won) / steps, reset_rate=ended / steps,
             success_rate=won / ended if ended else 0.0, episodes=ended, dist_p10=0.0,
@@ -205,7 +204,7 @@ class Model:
 
     def _append(self, kind: type[records.Record], **fields: Any) -> None:
         self._act()
-        self.writer.append(kind, **fields)
+        self.writer.append(kind, trace_id=records.trace_of(self.paths.run_id, self.now.update), **fields)
 
     def _act(self) -> None:
         self.kill_in -= 1

@@ -55,7 +55,7 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
     def column(name: str) -> list[float]:
         return [float(row[name]) for row in trace]
 
-    dist = sorted(column("dist"))
+    dist, rewards = sorted(column("dist")), sorted(column("rewards"))
     last = len(dist) - 1
     returns, values = column("returns"), column("values")
     errors = [a - b for a, b in zip(returns, values, strict=True)]
@@ -71,9 +71,8 @@ def test_every_scalar_follows_from_the_trace(traced: tuple[Any, Any, Any]) -> No
         "reset_rate": fmean(column("reset_mask")),
         "success_rate": sum(row["success"] for row in own) / ended_own,
         "episodes": resets,
-        "dist_p10": dist[round(0.1 * last)],
-        "dist_p50": dist[round(0.5 * last)],
-        "dist_p90": dist[round(0.9 * last)],
+        **{f"dist_p{share}": dist[round(share / 100 * last)] for share in (10, 50, 90)},
+        **{f"reward_p{share}": rewards[round(share / 100 * last)] for share in (10, 50, 90)},
         "entropy_mean": fmean(column("entropies")),
         "value_mean": fmean(values),
         "value_std": pstdev(values),

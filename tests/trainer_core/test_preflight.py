@@ -254,13 +254,14 @@ def test_no_picture_is_cut_for_cleanrls_networks(algo: str) -> None:
     assert len(observations(algo, torch.zeros(1, planes, 72, 80, dtype=torch.uint8))) == 1
 
 
-def test_who_asks_for_a2c_reads_what_it_does_not_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "warning: A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps"
-    for task, algo, is_told in (
-        ("pocket_quest/leave_bedroom", "a2c", True),
-        ("pocket_quest/leave_bedroom,mirror_moths/level_2", "a2c", True),
-        ("tiny_goal", "a2c", False),
-        ("pocket_quest/leave_bedroom", "ppo", False),
+def test_a2c_in_long_rollouts_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "warning: A2C makes one optimizer step per rollout"
+    for task, algo, preset, is_told in (
+        ("pocket_quest/leave_bedroom", "a2c", "laptop", True),
+        ("pocket_quest/leave_bedroom,mirror_moths/level_2", "a2c", "laptop", True),
+        ("pocket_quest/leave_bedroom", "a2c", "auto", False),
+        ("tiny_goal", "a2c", "laptop", False),
+        ("pocket_quest/leave_bedroom", "ppo", "laptop", False),
     ):
-        options("train", ["--task", task, "--algo", algo, "--home", str(tmp_path)], Options)
-        assert (said in capsys.readouterr().err) == is_told, (task, algo)
+        options("train", ["--task", task, "--algo", algo, "--preset", preset, "--home", str(tmp_path)], Options)
+        assert (said in capsys.readouterr().err) == is_told, (task, algo, preset)

@@ -20,7 +20,7 @@ from trainer_core.wire.errors import TaskError
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_a_valid_configuration_with_a_source_for_what_it_tunes(name: str) -> None:
     config = preset_config(name)
-    assert suggest_preset(config.device) in PRESETS
+    assert suggest_preset(config.device, config.algo) in PRESETS
     assert {"num_envs", "num_minibatches", "learning_rate"} - set(PRESETS[name].why) <= {"num_envs"}
 
 

@@ -15,8 +15,11 @@ from queue import Empty, Queue
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.trainer_core.building import read_log, tiny_config
+from trainer_core.cli.main import main
+from trainer_core.host.clips import ENCODING, MOST_FRAMES
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, verify
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import read_recording
@@ -150,6 +153,25 @@ def test_a_worker_obeys_and_stops_with_a_checkpoint(tmp_path: Path, start: Any) 
     assert check_log(paths.train_log).errors == []
     announced = [e for e in worker.seen if isinstance(e, records.LogRecord)]
     assert [e.seq for e in announced] == [r["seq"] for r in log], "the pipe tells what is logged"
+
+
+@warm
+def test_a_worker_ends_after_its_episodes_and_a_resume_counts_on(tmp_path: Path, start: Any) -> None:
+    folder = run_directory(tmp_path)
+    config = tiny_config(total_env_steps=0, max_episodes=40, record_clips=2)
+    write_json(folder / "config.json", {"run": config.to_dict(), "name": ""})
+    worker = start("worker", folder)
+    end = worker.wait_for(lambda e: isinstance(e, records.StateEvent) and e.state == "finished")
+    assert worker.end() == 0
+    with Image.open(next(HomePaths(tmp_path).videos.glob("run-*.gif"))) as clip:
+        assert (clip.size, 1 < getattr(clip, "n_frames", 0) <= MOST_FRAMES) == ((160, 144), True)
+    assert any(isinstance(e, records.StateEvent) and e.detail.startswith(ENCODING) for e in worker.seen)
+    ended = [record["episodes"] for record in read_log(tmp_path) if record["type"] == "update"]
+    assert end.detail == f"{sum(ended)} of 40 episodes"
+    assert sum(ended[:-1]) < 40 <= sum(ended)
+    assert main(["resume", "run", "--max-episodes", str(sum(ended) + 1), "--home", str(tmp_path)]) == 0
+    again = [record["episodes"] for record in read_log(tmp_path) if record["type"] == "update"][len(ended) :]
+    assert sum(again[:-1]) == 0 < again[-1], "it ended with the next episode"
 
 
 @warm

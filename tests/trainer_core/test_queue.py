@@ -112,6 +112,7 @@ def test_a_detached_run_is_left_to_the_keeper_while_there_is_one_or_one_may_come
     assert kept is not None
     assert kept.life.record.run_id == "d"
     kept.life.end(RunState.STOPPED, "")
+    assert kept.device is not None
     kept.device.release()
     keeper.release()
     queue_steps.enqueue_again(home, RunRegistry(home).load()["d"], first=True)
@@ -457,4 +458,5 @@ def test_a_run_that_was_taken_up_is_not_dropped(home: HomePaths) -> None:
     assert order(home) == ["a"]
     assert RunRegistry(home).load()["a"].state is RunState.PREFLIGHT
     found.life.lock.release()
+    assert found.device is not None
     found.device.release()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.made_homes import make_home
+from tests.support.made_homes import contents, make_home
 from trainer_core.cli.archive import ended_before
 from trainer_core.cli.main import main
 from trainer_core.lab import durable_files
@@ -38,7 +38,7 @@ RUN = "run-00000"
 def home(tmp_path: Path) -> HomePaths:
     home = make_home(tmp_path / "home", runs=1, log_records=3)
     paths = home.run(RUN)
-    paths.config.write_text("{}")
+    paths.config.write_text('{"run": {"task": "tiny_goal"}}')
     (paths.checkpoints / "000000000064").mkdir(parents=True)
     (paths.checkpoints / "000000000064" / "policy.safetensors").write_bytes(os.urandom(3000))
     (paths.root / "videos").mkdir()
@@ -47,14 +47,6 @@ def home(tmp_path: Path) -> HomePaths:
     os.mkfifo(paths.root / "pipe")
     (paths.root / "link").symlink_to("/etc/passwd")
     return home
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.is_symlink() and path.name not in ("lock", "frames.bin")
-    }
 
 
 def test_a_run_comes_back_as_it_was_in_another_home_too(home: HomePaths, tmp_path: Path) -> None:

@@ -204,6 +204,7 @@ def test_a_stop_reaches_a_run_that_is_taken_from_the_queue_this_moment(
     assert (found["ok"], found["state"]) == (True, "stopped")
     assert len(taken) == 1
     taken[0].life.lock.release()
+    assert taken[0].device is not None
     taken[0].device.release()
 
 

@@ -352,6 +352,15 @@ def test_captured_states_make_a_task_and_some_are_held_out(made: Path, tmp_path:
     assert call(tmp_path, *play, *goal, "--kept", kept) == direct
     assert "--kept" in call(tmp_path, *play)["error"]
 
+    # With a demonstration tau comes from its pictures, here and in the task.
+    base = find_task(BASE, HomePaths(tmp_path))
+    task_demonstrations(base)[0].start.save(starts[0])
+    told = ["--base", BASE, "--start", starts[0], "--goal", base.goal_path, "--way", str(base.demo_path)]
+    found = call(tmp_path, "probe", *told, "--seconds", 3, "--consoles", 4)
+    assert found["tau"] == suggest_tau(np.array([0.5], np.float32))[0] > direct["tau"]
+    call(tmp_path, "new", "--id", "mine/shown", *told, "--around", "--count", 4, "--tau", found["tau"])
+    assert find_task("mine/shown", HomePaths(tmp_path)).manifest.goal.tau == found["tau"]
+
 
 def load_snapshots_picture(path: Path) -> np.ndarray:
     game = ConsoleGame(Cartridge.from_file(GAME), "x", load_snapshots(path))

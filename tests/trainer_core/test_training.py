@@ -46,6 +46,8 @@ from trainer_core.lab.checkpoint_manifest import (
     file_sha256,
     list_checkpoints,
     read_meta,
+    retain,
+    tidy,
     verify,
 )
 from trainer_core.lab.paths import HomePaths
@@ -235,7 +237,7 @@ def test_thinned_out_checkpoints_of_several_ranks_stay_whole(trained: Path) -> N
         shutil.copy(newest / MACHINES, folder / "machines-1.bin")
         meta = msgspec.structs.replace(read_meta(folder), files=files)
         (folder / META).write_bytes(msgspec.json.encode(meta))
-    ckpt.retain(paths, older.name, 3)
+    retain(paths, older.name, 3)
     assert not list(older.glob("machines*"))
     assert len(list(newest.glob("machines*"))) == 2
     verify(older)
@@ -250,7 +252,7 @@ def test_what_a_crash_left_half_done_is_tidied(trained: Path) -> None:
     shutil.copytree(older, paths.checkpoints / ".000000000999.tmp")
     shutil.copytree(older, paths.checkpoints / f".{older.name}.old")
     newest.rename(paths.checkpoints / f".{newest.name}.old")  # between the renames of a save
-    ckpt.tidy(paths)
+    tidy(paths)
     assert sorted(path.name for path in paths.checkpoints.iterdir()) == [older.name, newest.name]
     verify(newest)
     paths.checkpoints.joinpath(".000000000777.tmp").mkdir()
@@ -313,6 +315,7 @@ def test_a_loss_that_is_not_finite_leaves_a_receipt_and_no_checkpoint(tmp_path: 
     run.close()
     error = read_log(tmp_path)[-1]
     assert error["type"] == "error"
+    assert error["receipt"] == f"failures/{error['trace_id']}"
     folder = HomePaths(tmp_path).run("run").root / error["receipt"]
     found = {path.name for path in folder.iterdir()}
     assert found == {"last_frames.npy", "last_frames.png", "last_actions.npy", "last_steps.npz", "receipt.json"}
@@ -340,7 +343,7 @@ def test_retention_keeps_newest_best_and_a_spread_of_others(tmp_path: Path) -> N
     for folder in found:
         verify(folder)
     best = found[0].name
-    ckpt.retain(paths, best, 0)
+    retain(paths, best, 0)
     assert [folder.name for folder in list_checkpoints(paths)] == [best, found[-1].name]
 
 
@@ -351,6 +354,7 @@ def test_a_checkpoint_is_announced_with_the_hash_of_its_weights(tmp_path: Path) 
     folder = paths.root / record["path"]
     assert record["path"] == outcome.checkpoint
     assert record["sha256"] == file_sha256(folder / POLICY) == read_meta(folder).files[POLICY]
+    assert record["trace_id"] == read_meta(folder).trace_id == f"run-{read_meta(folder).update}"
     assert record["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     assert (folder / "thumbnail.png").read_bytes().startswith(b"\x89PNG")
 

@@ -99,7 +99,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
     _check(request)
     base = find_task(request.base, home).manifest if request.base else None
     rom, cartridge = choose_rom(request.rom, request.base or request.from_goal_of, home)
-    codec, why_codec = _codec(request, base.codec if base else request.codec)
+    codec, why_codec = choose_codec(request, base.codec if base else request.codec)
     begun = goal_state_of(request.from_goal_of, home) if request.from_goal_of else None
     segments = read_segments(request.scripts, cartridge, codec, begun, request.from_step, request.goal_steps, tell)
     pictures = [part.trace.pictures[step] for part in segments for step in part.goal_steps]
@@ -107,7 +107,7 @@ def make_task(request: NewTask, home: HomePaths, tell: Preparing | None = None) 
         pictures = [] if not request.goal_steps else pictures
     goal = gather_goal(pictures, request.goals, parse_mask(request.mask), request.distance)
     segments = [until_goal(part, goal, request.hold_steps) for part in segments]
-    way, why_no_way = _way(request, cartridge, codec, goal)
+    way, why_no_way = read_way(request, cartridge, codec, goal)
     segments += way
     given = [_load_state(path, rom.sha256) for path in request.starts]
     around = given if request.around and not segments else []
@@ -196,7 +196,7 @@ def _told(task: str, chosen: dict[str, tuple[Any, str]], stack: tuple[int, str])
     }
 
 
-def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
+def choose_codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
     """Return the task's codec and the reason for it.
 
     It is the requested one, or a wider one if the demonstration needs it, or else `known`.
@@ -207,7 +207,7 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
         try:
             masks = np.concatenate([demo.masks for demo in load_demonstrations(request.way)])
         except TaskError:
-            return known, WHY_KNOWN  # `_way` reports the file's error
+            return known, WHY_KNOWN  # `read_way` reports the file's error
         wider = wide_enough(masks, known)
         if wider != known:
             frames = sum(beyond_codec(masks, known).values())
@@ -215,7 +215,7 @@ def _codec(request: NewTask, known: Codec) -> tuple[Codec, str]:
     return known, WHY_KNOWN
 
 
-def _way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures) -> tuple[list[Segment], str]:
+def read_way(request: NewTask, cartridge: Cartridge, codec: Codec, goal: GoalPictures) -> tuple[list[Segment], str]:
     """Return the person's demonstration as segments, and "" or the reason why it is left out.
 
     It must reach the goal and use only the codec's buttons.

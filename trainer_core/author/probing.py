@@ -17,7 +17,8 @@ import numpy as np
 from emulator import Emulator, EmulatorError, Snapshot
 from emulator.rom.regular_file import replacing
 from emulator.state.npz import Wanted, read_arrays
-from trainer_core.author.goals import LEAST_DISTANCE, gather_goal, suggest_tau
+from trainer_core.author.goals import LEAST_DISTANCE, GoalPictures, gather_goal, suggest_tau
+from trainer_core.author.new_task import NewTask, choose_codec, read_way
 from trainer_core.author.rom_choice import choose_rom
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -107,11 +108,14 @@ def probe_goal(
     home: HomePaths,
     *,
     tau: float,
+    way: Path | None = None,
     kept: Path | None = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Any]:
     """Play at random and return how near the pictures come to the goal; without a goal, only play.
 
+    tau is suggested by the pictures before the goal on the demonstration `way`, as in `dmglab task new`; without one,
+    or if an agent could not press its buttons, by those of random play, among which may be the goal's surroundings.
     `kept` is a file for the pictures: read if it was made by the same `play`, else written. `false_positive_rate` is
     the share of consoles that came below tau at the end of any step. Raises LabError, also when a start looks like the
     goal.
@@ -134,7 +138,8 @@ def probe_goal(
     apart = templates.distances(flat).reshape(steps, consoles)
     at_start = templates.distances(seen.at_start)
     # Consoles that reached the goal itself tell nothing about how near other pictures are.
-    others = apart[apart >= LEAST_DISTANCE]
+    before = _before(play, way, templates, home) if way is not None else []
+    others = templates.distances(np.concatenate(before)) if before else apart[apart >= LEAST_DISTANCE]
     suggested, why = suggest_tau(np.concatenate([at_start, others]))
     chosen = tau or suggested
     met = (apart < chosen).any(axis=0)
@@ -149,6 +154,15 @@ def probe_goal(
         "nearest_start": round(float(at_start.min()), 5),
         "median": round(float(np.median(apart)), 5),
     }
+
+
+def _before(play: RandomPlay, way: Path, goal: GoalPictures, home: HomePaths) -> list[np.ndarray]:
+    """Return the pictures u8[K, 72, 80] of a demonstration before the goal; [] if it cannot serve as one."""
+    request = NewTask(id="", rom=play.rom, base=play.base, starts=play.starts, way=way)
+    _, cartridge = choose_rom(play.rom, play.base, home)
+    codec = find_task(play.base, home).manifest.codec if play.base else Codec()
+    segments, _ = read_way(request, cartridge, choose_codec(request, codec)[0], goal)
+    return [part.before for part in segments]
 
 
 def _random_play(play: RandomPlay, home: HomePaths, on_progress: Callable[[float], None]) -> Seen:

@@ -6,6 +6,7 @@ Help, dispatch, shell completion and the text above a command's options are read
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -73,6 +74,12 @@ record | record.run | - | save successful episodes of a checkpoint as recordings
 replay | replay.run | file | press the buttons of a recording again and compare every picture
     replay recordings/0000-start003
     replay recordings/0000-start003 --json
+arc | - | - | play ARC-AGI-3 games with agents, language models and classes of your own
+    arc eval
+    arc eval --task arc/sl01 --agent explore
+arc eval | arc.evaluate | - | play one game; print its state, reward, score, scorecard and replay
+    arc eval --agent my_module:MyAgent
+    arc eval --task arc/wk01 --agent llm --llm http://127.0.0.1:8080/v1
 
 # Data
 runs | runs.run | - | list the runs, or the disk space of each
@@ -99,6 +106,33 @@ archive | archive.run | run | pack runs into one file each, with hashes, and res
 archive restore | archive.restore_all | file | unpack archived runs and compare every file with its hash
     archive restore RUN.tar.gz
     archive restore RUN.tar.gz --check
+storage | storage.show | - | list storage profiles and trash; move runs, and tidy old ones by a policy
+    storage
+    storage --on
+storage move | storage.move | run | move runs to the folder of a storage profile, or back
+    storage move RUN --to nas
+    storage move RUN --to home
+storage apply | storage.apply | - | do what the policy in storage_profiles.toml says, or list it
+    storage apply --dry-run
+    storage apply
+storage undo | storage.undo | run | take runs out of the trash
+    storage undo
+    storage undo RUN
+datasets | - | - | download and manage datasets of offline learning
+    datasets download D4RL/pen/human-v2
+    datasets list
+datasets list | datasets.list_all | - | list the kept datasets and whether their files are intact
+    datasets list
+    datasets list --json
+datasets download | datasets.fetch | - | download a dataset of Minari or D4RL by name; its hash is pinned
+    datasets download D4RL/pen/human-v2
+    datasets download halfcheetah-medium-v2
+datasets verify | datasets.verify | - | compute the hashes of kept datasets again
+    datasets verify
+    datasets verify halfcheetah-medium-v2
+datasets prune | datasets.prune | - | delete named datasets, or those that no run has learned from
+    datasets prune
+    datasets prune halfcheetah-medium-v2 --yes
 
 # Games and tasks
 task | - | - | make, check, share and list tasks
@@ -263,6 +297,9 @@ RENAMED = {
 }
 """Former commands and their replacements; the former ones still work, with a note."""
 
+AS_PLANNED = {("train", "--resume"): "resume", ("plot", "--log"): "plot", ("validate", "--log"): "validate"}
+"""Options of the owner's plans that are positional words here: command and option, and the command that takes them."""
+
 NOTES = """\
 On a terminal a command prints sentences and tables. Elsewhere, or with --json, it prints one JSON
 object; --text prints sentences and tables everywhere. Messages and progress go to standard error.
@@ -276,6 +313,20 @@ def find(words: Sequence[str]) -> tuple[Command | None, list[str]]:
     if rest and (verb := COMMANDS.get(f"{first} {rest[0]}")):
         return verb, rest[1:]
     return (COMMANDS.get(first) if " " not in first else None), rest
+
+
+def planned(argv: Sequence[str]) -> list[str]:
+    """Return `argv` with the words after options of AS_PLANNED as positional words in front."""
+    name, found, rest = argv[0], list[str](), list[str]()
+    words = iter(argv[1:])
+    for word in words:
+        option, equals, value = word.partition("=")
+        if (argv[0], option) not in AS_PLANNED:
+            rest.append(word)
+            continue
+        name = AS_PLANNED[argv[0], option]
+        found += [value] if equals else [*itertools.islice(words, 1)]
+    return [name, *found, *rest]
 
 
 def usage(of: Command | None = None) -> str:

@@ -27,8 +27,9 @@ class Options:
     out: Path | None = None
     """File for a recording: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Folder for the
     curves of a run; default a folder named like --to in the folder of the run."""
-    to: Literal["", "tensorboard", "wandb_history"] = ""
-    """Write the curves of a run: event files of TensorBoard, or JSON lines as W&B's history."""
+    to: Literal["", "tensorboard", "wandb_history", "wandb_offline"] = ""
+    """Write the curves of a run: event files of TensorBoard, JSON lines as W&B's history, or an offline run for
+    `wandb sync`, which needs the extra wandb."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
     palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
@@ -58,7 +59,12 @@ def run(argv: list[str]) -> dict[str, Any]:
 def _curves(options: Options) -> Result:
     paths = find_run(options.source, home_paths(options.home))
     out = options.out or paths.root / options.to
-    for share in importlib.import_module(f"trainer_core.formats.{options.to}").export(paths, out):
-        tell_progress(share)
+    shares = importlib.import_module(f"trainer_core.formats.{options.to}").export(paths, out)
+    while True:
+        try:
+            tell_progress(next(shares))
+        except StopIteration as done:
+            out = done.value
+            break
     found = {"ok": True, "run_id": paths.run_id, "folder": str(out)}
     return Result(found, f"Wrote the curves of run {paths.run_id} to {out}.")

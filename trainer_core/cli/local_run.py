@@ -14,7 +14,7 @@ import torch
 
 from trainer_core.cli.output import Result, in_words, say, trained_text
 from trainer_core.cli.progress import Limits
-from trainer_core.envs.startable import check_startable
+from trainer_core.envs.startable import available_bytes, check_startable
 from trainer_core.host.control import Control
 from trainer_core.host.native import native_host
 from trainer_core.host.ranks import Ranks
@@ -22,6 +22,7 @@ from trainer_core.host.run import Outcome
 from trainer_core.host.validation_process import ValidationProcess
 from trainer_core.host.worker import NOTHING_YET, obey
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
+from trainer_core.lab.memory_estimate import check_memory
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.tasks import Task
 from trainer_core.runs.command_files import LOOK_S, Mailbox
@@ -30,6 +31,8 @@ from trainer_core.runs.device_lock import DeviceLock, run_on
 from trainer_core.runs.life import RunLife, new_run_id
 from trainer_core.runs.log_writer import DiskError, RunWriter
 from trainer_core.runs.run_lock import RunLock
+from trainer_core.runs.wandb_run import agree
+from trainer_core.service.wandb_sender import end_sender, start_sender
 from trainer_core.wire import commands, records
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.errors import ProtocolError
@@ -120,9 +123,11 @@ class SilentWriter(RunWriter):
 
 
 def train_new(
-    config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None
+    config: RunConfig, home: HomePaths, *, name: str = "", beside: ValidationProcess | None = None, wandb: str = ""
 ) -> dict[str, Any]:
     """Train a new run to its end in this process; return the result object. `beside` validates it.
+
+    `wandb` is PROJECT[/NAME] at W&B if the user agreed to send it there.
 
     Raises LabError when the run fails or cannot start; then no files are left.
     """
@@ -133,6 +138,7 @@ def train_new(
     tasks = check_startable(config, home)
     if not ranks.is_first:
         return _run_beside(config, tasks, home.run(run_id), home, control, ranks)
+    agree(home.run(run_id), wandb, name)
     life = RunLife.begin(home, run_id, RunSpec.of(config), algo=config.algo, name=name)
     return _run_first(config, tasks, home, control, ranks, life, beside)
 
@@ -186,6 +192,9 @@ def _run_first(
     """Train as the first rank, which writes the run's record and log."""
     paths = life.paths
     say(f"run {life.record.title} in {paths.root}")
+    sender = start_sender(paths)
+    memory = check_memory(config, available_bytes(torch.device(config.device)), home, tasks.values())
+    say(f"memory: {memory.detail}")
     devices: list[DeviceLock] = []  # the kernel releases them when this process ends
     try:
         devices = _take_devices(config, home, ranks, paths.run_id)
@@ -214,6 +223,9 @@ def _run_first(
         for device in devices:
             device.release()
     ranks.close()
+    if sender is not None:
+        end_sender(sender)
+        sender.wait()
     return _result(life, outcome)
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from trainer_core.cli.command_table import COMMANDS, RENAMED, Command, find, usage
+from trainer_core.cli.command_table import COMMANDS, RENAMED, Command, find, planned, usage
 from trainer_core.cli.output import on_terminal, print_result, say
 from trainer_core.cli.progress import progress_line
 from trainer_core.host.process_start import begin_process
@@ -69,6 +69,8 @@ def main(argv: list[str] | None = None) -> int:
         new = RENAMED[argv[0]]
         say(f"`dmglab {argv[0]}` is now `dmglab {' '.join(new)}`")
         argv = [*new, *argv[1:]]
+    if argv:
+        argv = planned(argv)
     if argv[:1] == ["help"]:
         argv = [*argv[1:], "--help"]
     if not argv or argv[0] in HELP:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +15,7 @@ import tyro
 
 from trainer_core.cli.command_table import COMMANDS, described
 from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, check_fields
 
@@ -37,7 +40,7 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
 
     Raises ConfigError with tyro's message on one line, or naming a field outside the range in its metadata.
     """
-    options: dict[str, Any] = {"prog": f"dmglab {command}", "args": argv}
+    options: dict[str, Any] = {"prog": f"dmglab {command}", "args": list(_valued(argv))}
     if row := COMMANDS.get(command):
         options["description"] = described(row)
     if default is not None:
@@ -54,6 +57,12 @@ def parse(kind: type[T], command: str, argv: list[str], default: Any = None) -> 
     if device := getattr(found, "device", ""):
         check_device(device)
     return found
+
+
+def _valued(argv: list[str]) -> Iterator[str]:
+    """Yield the words with the value that `--wandb` alone stands for, which tyro cannot leave out."""
+    for word, following in itertools.zip_longest(argv, argv[1:], fillvalue="-"):
+        yield f"--wandb={PROJECT}" if word == "--wandb" and following.startswith("-") else word
 
 
 def _one_line(box: str) -> str:

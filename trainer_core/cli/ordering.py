@@ -13,6 +13,7 @@ from trainer_core.runners.catalog import AgentRunner
 from trainer_core.runs import queue_steps
 from trainer_core.runs.life import new_run_id
 from trainer_core.runs.queue import RunQueue
+from trainer_core.runs.wandb_run import agree
 from trainer_core.service.preflight import run_checks
 from trainer_core.wire.checks import require
 from trainer_core.wire.run_record import RunRecord
@@ -27,6 +28,8 @@ class Order:
     spec: RunSpec
     home: HomePaths
     name: str = ""
+    wandb: str = ""
+    """PROJECT[/NAME] at W&B to which it is to be sent."""
 
 
 def put_into_queue(
@@ -35,9 +38,11 @@ def put_into_queue(
     """Check the order as the app does and put it into the queue. Raises LabError without queueing it."""
     spec = order.runner.complete(order.spec)
     asyncio.run(_check(order, spec))
+    run_id = new_run_id(order.home)
+    agree(order.home.run(run_id), order.wandb, order.name)
     return queue_steps.enqueue(
         order.home,
-        new_run_id(order.home),
+        run_id,
         spec,
         algo=order.runner.algorithm(spec),
         name=order.name,
@@ -49,7 +54,7 @@ def put_into_queue(
 
 
 async def _check(order: Order, spec: RunSpec) -> None:
-    checks = [check async for check in run_checks(spec, order.home, order.runner)]
+    checks = [check async for check in run_checks(spec, order.home, order.runner, order.wandb)]
     for check in checks:
         require(check)
 

@@ -20,6 +20,7 @@ from trainer_core.host.process_start import load_torch
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runners.catalog import AgentRunner, find_runner
 from trainer_core.runners.guest.runner import GuestRunner
+from trainer_core.runners.native import NativeRunner
 from trainer_core.runs.config_file import read_run_config, read_spec
 from trainer_core.runs.names import find_run
 from trainer_core.runs.run_lock import RunLock
@@ -28,7 +29,7 @@ from trainer_core.wire.environment import is_rank, rank_place
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import limits
 from trainer_core.wire.run_record import RunState
-from trainer_core.wire.spec import NATIVE_ID
+from trainer_core.wire.spec import NATIVE_ID, NEUTRAL
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Options:
     """New time limit in seconds, counted from now."""
     total_env_steps: int | None = None
     """New limit of environment steps, counted over the whole run."""
+    max_episodes: int | None = None
+    """New limit of ended training episodes, counted over the whole run."""
     target_success: float | None = None
     """New success rate that ends the run."""
     gpus: int = field(default=1, metadata=limits(1, 64))
@@ -56,12 +59,12 @@ def run(argv: list[str]) -> dict[str, Any]:
     paths = find_run(options.run, home)
     limits = {
         name: value
-        for name in ("seconds", "total_env_steps", "target_success")
+        for name in ("seconds", "total_env_steps", "max_episodes", "target_success")
         if (value := getattr(options, name)) is not None
     }
     options.cluster.check()
     runner = find_runner(read_spec(paths).runner)
-    if runner.id != NATIVE_ID:
+    if runner.id != NATIVE_ID or read_spec(paths).is_remote:
         return _resume_guest(runner, paths, home, options, limits)
     if (options.gpus > 1 or options.cluster.nodes > 1) and not is_rank():
         return spread(["resume", *argv], options.gpus, options.cluster)
@@ -81,11 +84,15 @@ def run(argv: list[str]) -> dict[str, Any]:
 def _resume_guest(
     runner: AgentRunner, paths: RunPaths, home: HomePaths, options: Options, limits: dict[str, Any]
 ) -> dict[str, Any]:
-    """Continue the run of another library in the process of that library.
+    """Continue a run of another library, or on another host, in a child process.
 
     New limits reach DMG Lab's workers only: a foreign program reads config.json itself.
     """
-    defaults, heard = Options(), limits if isinstance(runner, GuestRunner) else {}
+    defaults, heard = Options(), dict[str, Any]()
+    if isinstance(runner, NativeRunner):
+        heard = limits
+    elif isinstance(runner, GuestRunner):
+        heard = {name: limits[name] for name in NEUTRAL if name in limits}
     changed = [
         f"--{field.name.replace('_', '-')}"
         for field in fields(Options)

@@ -16,10 +16,10 @@ from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.errors import ConfigError, shortened, shown
 from trainer_core.wire.fields import limits
-from trainer_core.wire.run_record import RunRecord, RunState
+from trainer_core.wire.run_record import STORAGE_TAG, RunRecord, RunState
 
 HEAD = ("name", "run", "state", "task", "device", "env steps", "best", "leaving", "reason")
-DISK_HEAD = ("name", "run", "MiB", "checkpoints", "logs", "other")
+DISK_HEAD = ("name", "run", "kept", "MiB", "checkpoints", "logs", "other")
 EMPTY = "No runs. `dmglab train` starts one."
 
 
@@ -65,14 +65,17 @@ def run(argv: list[str]) -> dict[str, Any]:
 
 
 def _disk(home: HomePaths, records: Iterable[RunRecord]) -> Result:
-    names = {record.run_id: record.name for record in records}
-    uses = sorted((disk_use(home, run_id) for run_id in names), key=lambda use: use.total)
+    known = {record.run_id: record for record in records}
+    uses = sorted((disk_use(home, run_id) for run_id in known), key=lambda use: use.total)
     total = sum(use.total for use in uses)
-    sizes = [(names[use.run_id], use.run_id, use.total, use.checkpoints, use.logs, use.other) for use in uses]
-    rows = [(shown(name), run_id, *map(_mib, parts)) for name, run_id, *parts in sizes]
+    sizes = [
+        (run.name, run.run_id, run.tags.get(STORAGE_TAG, ""), use.total, use.checkpoints, use.logs, use.other)
+        for use, run in ((use, known[use.run_id]) for use in uses)
+    ]
+    rows = [(shown(name), run_id, shown(kept), *map(_mib, parts)) for name, run_id, kept, *parts in sizes]
     if rows:
-        rows.append(("all", "", _mib(total), "", "", ""))
-    keys = ("name", "run_id", "bytes", "checkpoints", "logs", "other")
+        rows.append(("all", "", "", _mib(total), "", "", ""))
+    keys = ("name", "run_id", "kept", "bytes", "checkpoints", "logs", "other")
     found = {"ok": True, "bytes": total, "runs": [dict(zip(keys, each, strict=True)) for each in sizes]}
     return Result(found, table(DISK_HEAD, rows, EMPTY))
 

@@ -85,7 +85,7 @@ class Options:
     show: str = ""
     """Show the results of a sweep so far: its id, or latest."""
     preset: str = "auto"
-    """laptop, gpu or big_gpu, as for train."""
+    """laptop, gpu, big_gpu, a2c or m5, as for train."""
     name: str = ""
     """Name of the sweep in lists."""
     home: Path | None = None
@@ -115,7 +115,7 @@ def run(argv: list[str]) -> dict[str, Any]:
 def define(options: Options, home: HomePaths) -> Sweep:
     """Return a new sweep from the options, after a check of every trial. Raises ConfigError."""
     config = options.run
-    if not (config.seconds or config.total_env_steps or config.target_success):
+    if not config.has_limit:
         raise ConfigError("a trial without a limit never ends: give --total-env-steps, --seconds or --target-success")
     if not options.seeds or len(set(options.seeds)) < len(options.seeds):
         raise ConfigError("--seeds wants at least one number, each once")

@@ -54,6 +54,8 @@ class ProbeOptions:
     """Or a task of the same game."""
     tau: float = field(default=0.0, metadata=limits(0, 1))
     """Distance to try; 0 = the suggested one."""
+    way: Path | None = None
+    """Demonstration (demo.npz) whose pictures before the goal suggest it, as in `dmglab task new`."""
     seconds: float = field(default=60.0, metadata=limits(1, 600))
     """Game time that each console plays at random."""
     consoles: int = field(default=16, metadata=limits(1, 1024))
@@ -114,7 +116,13 @@ def probe(argv: list[str]) -> dict[str, Any]:
         seed=options.seed,
     )
     found = probe_goal(
-        play, options.goal, home_paths(options.home), tau=options.tau, kept=options.kept, on_progress=tell_progress
+        play,
+        options.goal,
+        home_paths(options.home),
+        tau=options.tau,
+        way=options.way,
+        kept=options.kept,
+        on_progress=tell_progress,
     )
     return {"ok": True, "progress": 1.0, **found}
 

@@ -12,17 +12,19 @@ from trainer_core.cli.launch_ranks import Nodes, spread
 from trainer_core.cli.options import home_paths, named, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.output import say
-from trainer_core.cli.train_guest import detach
+from trainer_core.cli.train_guest import absolute_folders, detach, follow
 from trainer_core.cli.train_guest import train as train_guest
 from trainer_core.host.process_start import load_torch
 from trainer_core.host.validation_process import started
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.presets import DEFAULT_TARGET, PRESETS, preset_config, suggest_preset, wishes_of, with_limit
-from trainer_core.lab.task_checks import check_algorithm
+from trainer_core.lab.task_checks import check_algorithm, check_clips
 from trainer_core.lab.task_lists import SEPARATOR, expand_tasks, is_list, split_tasks
 from trainer_core.lab.tasks import find_task
 from trainer_core.runners.catalog import find_runner
+from trainer_core.service.wandb_sender import check_wandb
 from trainer_core.wire.algorithms import ignored_fields
+from trainer_core.wire.checks import require
 from trainer_core.wire.config import RunConfig
 from trainer_core.wire.environment import is_rank, rank_place
 from trainer_core.wire.errors import ConfigError, TaskError
@@ -40,9 +42,12 @@ class Options:
     runner: str = NATIVE_ID
     """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
-    """Defaults of all other options: laptop, gpu or big_gpu; auto chooses by the device."""
+    """Defaults of all other options: laptop, gpu, big_gpu, a2c, or m5, the PPO document's; auto chooses by device and
+    algorithm."""
     name: str = ""
     """Name of the run in lists."""
+    wandb: str = ""
+    """Send the run to W&B, as PROJECT or PROJECT/NAME; without a value the project is dmglab."""
     gpus: int = field(default=1, metadata=limits(1, 64))
     """Number of processes on this computer, one for each GPU (or part of the CPU); num_envs is per process."""
     cluster: Nodes = field(default_factory=Nodes)
@@ -58,6 +63,10 @@ def run(argv: list[str]) -> dict[str, Any]:
     found.cluster.check()
     if found.detach:
         return detach(order_of(found))
+    if found.wandb and not is_rank():
+        require(check_wandb(found.wandb, found.name))
+    if found.run.on:
+        return follow(order_of(found))
     config, home = found.run, home_paths(found.home)
     if (found.gpus > 1 or found.cluster.nodes > 1) and not is_rank():
         from trainer_core.envs.startable import check_startable
@@ -68,7 +77,7 @@ def run(argv: list[str]) -> dict[str, Any]:
     load_torch(config.device)
     from trainer_core.cli.local_run import train_new
 
-    return train_new(_limited(config), home, name=found.name, beside=beside)
+    return train_new(_limited(config), home, name=found.name, beside=beside, wandb=found.wandb)
 
 
 def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
@@ -86,6 +95,8 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
             say(f"warning: {found.run.algo} does not read {name}")
     if (caution := check_algorithm(found.run)) is not None and not is_rank():
         say(f"warning: {caution.detail}; {caution.fix.lower()}")
+    if (caution := check_clips(found.run)) is not None and not is_rank():
+        say(f"warning: {caution.detail}")
     return found
 
 
@@ -118,8 +129,9 @@ def order_of(found: Options) -> Order:
     """Return the options as an order for the background process. Raises ConfigError."""
     if found.gpus > 1 or found.cluster.nodes > 1:
         raise ConfigError("a run of several processes trains in this shell: leave --gpus and --nodes away here")
-    spec = RunSpec.of(_limited(found.run, "`dmglab stop`"))
-    return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name)
+    config = _limited(found.run, "`dmglab stop`")
+    spec = RunSpec.of(dataclasses.replace(config, **absolute_folders(config)))
+    return Order(find_runner(NATIVE_ID), spec, home_paths(found.home), found.name, found.wandb)
 
 
 def _limited(config: RunConfig, how: str = "Ctrl-C") -> RunConfig:
@@ -142,7 +154,7 @@ def preset_name(argv: list[str]) -> str:
     """Return the preset in `argv`, which is needed before the other options get their defaults."""
     preset = named(argv, "--preset", "auto")
     if preset == "auto":
-        return suggest_preset(named(argv, "--device", "cpu"))
+        return suggest_preset(named(argv, "--device", "cpu"), named(argv, "--algo"))
     if preset not in PRESETS:
         raise ConfigError(f"no preset {preset!r}; known presets: {', '.join(PRESETS)}")
     return preset

@@ -49,7 +49,7 @@ class Manner:
 def train(runner_id: str, argv: list[str]) -> dict[str, Any]:
     """Train with the library of `runner_id`, or queue the run. Raises LabError when it cannot start."""
     how, asked = order(runner_id, "train", argv, Manner)
-    return detach(asked) if how.detach else asyncio.run(_follow(asked))
+    return detach(asked) if how.detach else follow(asked)
 
 
 def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[Any, Order]:
@@ -57,11 +57,11 @@ def order(runner_id: str, command: str, argv: list[str], manner: type) -> tuple[
     runner = find_runner(runner_id)
     options = parse(_options(runner, manner), f"{command} --runner {runner_id}", argv)
     neutral = {name: getattr(options, name) for name in NEUTRAL if hasattr(options, name)}
-    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run) | _absolute_folders(options.run))
-    return options, Order(runner, spec, home_paths(options.home), options.name)
+    spec = RunSpec.from_dict(runner_id, neutral | dataclasses.asdict(options.run) | absolute_folders(options.run))
+    return options, Order(runner, spec, home_paths(options.home), options.name, options.wandb)
 
 
-def _absolute_folders(chosen: Any) -> dict[str, str]:
+def absolute_folders(chosen: Any) -> dict[str, str]:
     """Return the folder options as absolute paths: the trainer's process has another working directory."""
     named = {
         field.name: getattr(chosen, field.name)
@@ -69,6 +69,11 @@ def _absolute_folders(chosen: Any) -> dict[str, str]:
         if field.metadata.get("is_folder")
     }
     return {name: str(Path(text).absolute()) for name, text in named.items() if text and Path(text).exists()}
+
+
+def follow(asked: Order) -> dict[str, Any]:
+    """Train in a child process of this command to the end. Raises LabError when it cannot start."""
+    return asyncio.run(_follow(asked))
 
 
 def detach(asked: Order) -> dict[str, Any]:
@@ -87,6 +92,7 @@ def _options(runner: AgentRunner, manner: type) -> type:
         ("run", runner.config_type, dataclasses.field(default_factory=runner.config_type)),
         ("home", Path | None, None),
         ("name", str, ""),
+        ("wandb", str, ""),
     ]
     for name in NEUTRAL:
         if name not in own:
@@ -98,8 +104,8 @@ def _options(runner: AgentRunner, manner: type) -> type:
 async def _follow(asked: Order) -> dict[str, Any]:
     runner, home = asked.runner, asked.home
     service = TrainerService(home, runners=(runner,), works_queue=False)
-    plan = service.plan(asked.spec, asked.name)
-    async for check in run_checks(plan.spec, home, runner):
+    plan = dataclasses.replace(service.plan(asked.spec, asked.name), wandb=asked.wandb)
+    async for check in run_checks(plan.spec, home, runner, asked.wandb):
         require(check)
     service.open()
     service.subscribe(Narrator(plan.run_id, Limits(plan.spec.seconds, plan.spec.total_env_steps)))
@@ -134,6 +140,8 @@ async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, A
         async for _ in service.notices(record.run_id):
             pass
     record = service.runs[record.run_id]
+    if sender := service.senders.get(record.run_id):
+        await asyncio.to_thread(sender.wait)
     if record.state is RunState.FAILED:
         return {"ok": False, "error": record.reason, **_result(record, service.home)}
     found = {"ok": True, **_result(record, service.home)}

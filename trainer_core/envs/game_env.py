@@ -22,7 +22,7 @@ from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
 from trainer_core.envs.state_checks import check_keys
 from trainer_core.envs.task_files import TaskParts, load_task_parts
-from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult, Stopwatch
+from trainer_core.envs.vec_env import InfoMode, StepInfo, StepResult, Stopwatch, check_actions, check_tensor
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import Task
 
@@ -81,6 +81,8 @@ class GameEnv:
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
+        self._is_checked = False
+        """Whether the first step has checked its actions."""
 
     @classmethod
     def open(cls, task: Task, home: HomePaths, options: GameOptions, tell: Preparing | None = None) -> Self:
@@ -117,11 +119,15 @@ class GameEnv:
         return self.reset_to(self.episodes.draw_starts())
 
     def reset_to(self, starts: Tensor) -> Tensor:
+        check_tensor("starts", starts, torch.int64, (self.num_envs,), self.device)
         self.emulator.put_at(starts)
         return self._stack.fill(self.episodes.begin(starts))
 
     def step(self, actions: Tensor) -> StepResult:
         emulator = self.emulator
+        if not self._is_checked:
+            check_actions(self, actions)
+            self._is_checked = True
         with self.stopwatch("emulate"):
             torch.index_select(self._masks, 0, actions, out=emulator.buttons)
             emulator.run(self._frames, self._release)

@@ -44,17 +44,21 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         info_mode: InfoMode = "full",
         render_mode: str | None = None,
         home: Path | None = None,
+        demo_share: float = 0.0,
     ) -> None:
         """Open the task. Raises LabError for an unknown task or an impossible number of envs.
 
-        `info_mode`: `full` gives columns of N, `stats` five floats, `none` nothing; every mode gives
-        `final_obs` in steps that end an episode.
+        `demo_share` is the share of episodes that begin along the task's demonstrations, 0 to 0.9. `info_mode`: `full`
+        gives columns of N, `stats` five floats, `none` nothing; every mode gives `final_obs` in steps that end an
+        episode.
         """
         self.num_envs, self.render_mode = num_envs, render_mode
         self.autoreset_mode = AutoresetMode.SAME_STEP
         """Attribute that TorchRL reads, as in Gymnasium's own vector envs."""
         self._info_mode = info_mode
-        self.consoles = faces.open_env(task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home)
+        self.consoles = faces.open_env(
+            task, num_envs, device=device, stack_k=stack_k, held_out=held_out, home=home, demo_share=demo_share
+        )
         """The batch behind this adapter: read it, do not step it."""
         self.single_observation_space = faces.observation_space(self.consoles)
         self.single_action_space: gymnasium.Space[Any] = faces.action_space(self.consoles)

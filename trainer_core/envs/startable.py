@@ -26,6 +26,8 @@ def check_startable(config: RunConfig, home: HomePaths, *, begins: bool = True) 
     Raises LabError naming the obstacle: device, task, memory, ROM, warm start. `begins` is false for a resumed run,
     which has weights and needs no warm start.
     """
+    if config.on:
+        raise ConfigError("on: only `dmglab train`, `dmglab resume` and the app train on another host")
     device = find_device(config.device)
     check, tasks = find_checked_tasks(config.task, home, config.num_envs)
     require(check)

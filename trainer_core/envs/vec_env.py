@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from trainer_core.wire.errors import FailureError
+
 SECTIONS: tuple[str, ...] = ("emulate", "observe", "forward", "learn", "log")
 
 
@@ -156,3 +158,48 @@ class VecEnv(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
     def close(self) -> None: ...
+
+
+def check_tensor(name: str, found: Tensor, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device) -> None:
+    """Raise FailureError naming the tensor unless it has this type, shape and device; nothing is read from a device."""
+    if found.dtype == dtype and tuple(found.shape) == shape and _same(found.device, device):
+        return
+    said, wanted = (
+        f"{str(kind).removeprefix('torch.')}{list(size)} on {where}"
+        for kind, size, where in ((found.dtype, found.shape, found.device), (dtype, shape, device))
+    )
+    raise FailureError(f"{name} is {said}; it must be {wanted}")
+
+
+def check_actions(env: VecEnv, actions: Tensor) -> None:
+    """Raise FailureError unless `actions` are i64[N] on the env's device and all of them exist, which reads one number
+    from the device."""
+    check_tensor("actions", actions, torch.int64, (env.num_envs,), env.device)
+    low, high = int(actions.min()), int(actions.max())
+    if low < 0 or high >= env.num_actions:
+        raise FailureError(f"actions go from {low} to {high}; this env has 0 to {env.num_actions - 1}")
+
+
+def check_result(env: VecEnv, result: StepResult) -> None:
+    """Raise FailureError naming the first tensor of a step's result that differs from StepResult's description."""
+    each, pictures, where = (env.num_envs,), (env.num_envs, *env.obs_shape), env.device
+    flag, info = torch.bool, result.info
+    for name, found, dtype, shape in (
+        ("obs", result.obs, torch.uint8, pictures),
+        ("reward", result.reward, torch.float32, each),
+        ("done", result.done, flag, each),
+        ("trunc", result.trunc, flag, each),
+        ("final_obs", result.final_obs, torch.uint8, pictures),
+        ("info.dist", info.dist, torch.float32, each),
+        ("info.reset_mask", info.reset_mask, flag, each),
+        ("info.success", info.success, flag, each),
+        ("info.start_index", info.start_index, torch.int64, each),
+        ("info.episode_steps", info.episode_steps, torch.int32, each),
+        ("info.from_demo", info.from_demo, flag, each),
+    ):
+        check_tensor(f"step: {name}", found, dtype, shape, where)
+
+
+def _same(one: torch.device, other: torch.device) -> bool:
+    """Return whether the devices are the same; cuda without a number is any GPU."""
+    return one.type == other.type and (one.index is None or other.index is None or one.index == other.index)

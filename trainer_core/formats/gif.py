@@ -64,6 +64,11 @@ def save_gif(out: Path, images: Iterator[Image.Image], delay_cs: int | list[int]
         partial.unlink(missing_ok=True)
 
 
+def picture_image(picture: np.ndarray) -> Image.Image:
+    """Return an image, grey shades or colours, of shades u8[H, W] or colours u8[H, W, 3]."""
+    return shades_image(picture, GREYS) if picture.ndim == 2 else Image.fromarray(picture)
+
+
 def shades_image(shades: np.ndarray, colours: Sequence[tuple[int, int, int]], scale: int = 1) -> Image.Image:
     """Return `shades` u8[H, W] as an image with the palette `colours`, every pixel `scale` wide."""
     if scale > 1:

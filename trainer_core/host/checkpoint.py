@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import io
 import os
-import shutil
 import struct
 import time
 import zlib
@@ -23,7 +21,6 @@ import torch
 from PIL import Image
 
 from trainer_core.lab import checkpoint_manifest as layout
-from trainer_core.lab import durable_files
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 from trainer_core.lab.paths import RunPaths
 from trainer_core.learn.policy import PixelActorCritic
@@ -39,8 +36,6 @@ MOST_STATE_BYTES, MOST_ENV_BYTES = 64 << 20, 512 << 10
 MOST_ENVS = 1 << 17
 _CHUNK = 8 << 20
 _MAGIC = b"DMGM"
-_PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
-"""Suffixes of hidden folders: being written, being replaced, being removed."""
 
 
 def pack_state(state: dict[str, Any]) -> bytes:
@@ -143,50 +138,10 @@ def write_checkpoint(paths: RunPaths, meta: CheckpointMeta, contents: dict[str, 
     left then.
     """
     final = paths.checkpoint(meta.env_steps)
-    partial = final.with_name(f".{final.name}{_PARTIAL}")
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
     meta = msgspec.structs.replace(meta, files=files, created_at=time.time())
-    contents = {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        paths.checkpoints.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
-        partial.mkdir()
-        for name, data in contents.items():
-            durable_files.write_file(partial / name, data)
-        durable_files.sync_folder(partial)
-        _put_in_place(partial, final)
-    except OSError:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    layout.put_in_place(final, {**contents, layout.META: msgspec.json.format(msgspec.json.encode(meta))}.items())
     return final, meta
-
-
-def _put_in_place(partial: Path, final: Path) -> None:
-    """Rename the folder `partial` to `final`; `tidy` repairs a crash between the two renames of a replacement."""
-    old = final.with_name(f".{final.name}{_OLD}")
-    replaces = final.exists()
-    if replaces:
-        shutil.rmtree(old, ignore_errors=True)
-        final.replace(old)
-    durable_files.rename(partial, final)
-    durable_files.sync_folder(final.parent.parent)
-    if replaces:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def tidy(paths: RunPaths) -> None:
-    """Remove the unfinished folders that a crash left while a checkpoint was saved or removed.
-
-    The caller holds the run's lock. A checkpoint that was renamed to make room for a replacement is restored if the
-    replacement was not completed. Ignores OSError: the next save reports a disk that cannot be written.
-    """
-    for folder in paths.checkpoints.glob(".*"):
-        with contextlib.suppress(OSError):
-            whole = folder.with_name(folder.name.removeprefix(".").removesuffix(_OLD))
-            if folder.name.endswith(_OLD) and not whole.exists():
-                durable_files.rename(folder, whole)
-            else:
-                shutil.rmtree(folder)
 
 
 def _saved(state: dict[str, Any]) -> bytes:
@@ -265,32 +220,6 @@ def read_machines(folder: Path, ranks: int) -> dict[int, bytes]:
 
 def machines_name(rank: int) -> str:
     return layout.MACHINES if rank == 0 else f"machines-{rank}.bin"
-
-
-def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
-    """Remove checkpoints except the newest, `best` (a folder's name) and `keep` others spread over the run.
-
-    Removes the env state of all but the newest. Returns the removed folders.
-    """
-    found = layout.list_checkpoints(paths)
-    if not found:
-        return []
-    for folder in found[:-1]:
-        with contextlib.suppress(FileNotFoundError):  # another process may remove them too
-            for machines in filter(layout.is_machines, os.listdir(folder)):
-                (folder / machines).unlink()
-    others = [folder for folder in found[:-1] if folder.name != best]
-    removed = []
-    while len(others) > keep:
-        steps = [0, *(int(folder.name) for folder in others), int(found[-1].name)]
-        gaps = [steps[i + 2] - steps[i] for i in range(len(others))]
-        removed.append(others.pop(gaps.index(min(gaps))))
-    for folder in removed:
-        doomed = folder.with_name(f".{folder.name}{_DOOMED}")
-        with contextlib.suppress(FileNotFoundError):
-            folder.replace(doomed)  # in one step: no reader sees a partial checkpoint
-        shutil.rmtree(doomed, ignore_errors=True)
-    return removed
 
 
 def png_bytes(picture: np.ndarray) -> bytes:

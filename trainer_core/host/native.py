@@ -163,6 +163,7 @@ class NativeTrainee(Trainee):
         scalars = self.metrics.emit()
         check_finite(scalars, trainer.update)
         others = scalars["metrics"]
+        host.progress.episodes += scalars["episodes"]
         host.count_episodes(
             scalars["success_rate"],
             scalars["episodes"] * (1 - others["demo_start_share"]),

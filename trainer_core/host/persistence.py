@@ -11,7 +11,7 @@ from trainer_core.host import checkpoint as ckpt
 from trainer_core.host.progress import Counters, RunProgress
 from trainer_core.host.ranks import Ranks
 from trainer_core.host.trainee import Trainee
-from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, read_meta
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, read_meta, retain
 from trainer_core.lab.trust import trust
 from trainer_core.learn.finite import check_weights
 from trainer_core.runs.log_writer import RunWriter, disk_error
@@ -68,7 +68,7 @@ class Checkpoints:
         parts = self.trainee.parts(progress.state_dict(wall_time_s))
         if self.ranks.is_first:
             self.newest = self._write(meta, parts)
-            ckpt.retain(self.paths, progress.best_folder, self.keep)
+            retain(self.paths, progress.best_folder, self.keep)
         self.saved_env_steps, self._known_env_steps = now, known
 
     def save_unannounced(self, progress: RunProgress, wall_time_s: float) -> None:
@@ -93,7 +93,7 @@ class Checkpoints:
         folder = self.paths.checkpoint(meta.env_steps)
         machines = ckpt.read_machines(folder, self.ranks.world) if folder.exists() else {}
         self._write(meta, then.files(machines))
-        ckpt.retain(self.paths, progress.best_folder, self.keep)
+        retain(self.paths, progress.best_folder, self.keep)
 
     def _write(self, meta: CheckpointMeta, parts: dict[str, bytes]) -> str:
         """Write a checkpoint and then its record; return the folder, relative to the run's."""
@@ -107,6 +107,7 @@ class Checkpoints:
             vouch_for(sha256)
         self.writer.append(
             records.CheckpointRecord,
+            trace_id=meta.trace_id,
             env_steps=meta.env_steps,
             path=written,
             sha256=sha256,

@@ -21,7 +21,7 @@ then greedy play may still reach it."""
 ADDED = {
     "least", "sampled", "leaving", "least_leaving", "best_sampled", "best_leaving", "target",
     "leaving_first", "leaving_since", "recent_won", "recent_ended", "validated_env_steps",
-    "least_sampled", "greedy_since", "best_confirmed",
+    "least_sampled", "greedy_since", "best_confirmed", "episodes",
 }  # fmt: skip
 OF_VALIDATION = (
     "success", "least", "sampled", "leaving", "least_leaving", "best_success", "best_sampled",
@@ -91,6 +91,8 @@ class RunProgress(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     recent_won: float = 0.0
     recent_ended: float = 0.0
     """Weighted number of recent ended episodes: the older their record, the lower the weight."""
+    episodes: int = 0
+    """Training episodes that have ended, as far as update records tell."""
     validated_update: int = 0
     """Update whose weights the last validation played."""
     validated_env_steps: int = -1

@@ -15,6 +15,7 @@ from trainer_core.host.progress import Counters, RunProgress
 from trainer_core.host.trainee import Trainee
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta
 from trainer_core.lab.paths import CHECKOUT
+from trainer_core.wire.records import trace_of
 from trainer_core.wire.spec import RunSpec
 
 
@@ -50,6 +51,7 @@ def describe(
     return CheckpointMeta(
         runner=spec.runner,
         run_id=run_id,
+        trace_id=trace_of(run_id, now.update),
         task=spec.task,
         env_steps=now.env_steps,
         update=now.update,
@@ -64,6 +66,7 @@ def describe(
         leaving_success_rate=progress.leaving,
         sampled_success_rate=progress.sampled,
         validated_env_steps=progress.validated_env_steps,
+        offline_dataset=trainee.offline_dataset,
         reason=reason,
     )
 

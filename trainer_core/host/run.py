@@ -10,14 +10,16 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psutil
+from msgspec import UNSET, UnsetType
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from trainer_core.envs.build import TaskFacts, task_facts
 from trainer_core.envs.vec_env import StepInfo
-from trainer_core.host import checkpoint as ckpt
+from trainer_core.host.clips import ClipRecorder
 from trainer_core.host.control import Control
 from trainer_core.host.late_validation import LateValidation
 from trainer_core.host.persistence import Checkpoints
@@ -28,7 +30,7 @@ from trainer_core.host.receipts import write_receipt
 from trainer_core.host.trainee import Intervals, RunEnded, Trainee, Watched
 from trainer_core.host.validations import Validations
 from trainer_core.host.watching import Watcher
-from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints
+from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, tidy
 from trainer_core.lab.paths import HomePaths, RunPaths, home_of
 from trainer_core.lab.task_lists import game_tasks
 from trainer_core.lab.tasks import Task
@@ -121,8 +123,11 @@ class Host:
         self.began = self._recorded = time.monotonic()
         """Time of construction, then of `begin`, after loading; the time limit counts from there."""
         self._recorded_at = Counters()
+        self.mind: records.Mind | UnsetType = UNSET
+        """Beliefs and intentions of an agent that has them, for the next update record."""
         self._shown: Watched | None = None
         self._watcher: Watcher | None = None
+        self._clips: ClipRecorder | None = None
         self._next_word = 0.0
 
     def run(self) -> Outcome:
@@ -152,6 +157,11 @@ class Host:
         """Make `env` the environment whose screens are published while somebody watches."""
         self._shown = env
         self._watcher = Watcher(self.paths.frames, env, self.control, self.writer.tell)
+        every = self.spec.options.get("record_clips", 0)
+        if every and self.ranks.is_first:
+            tell = partial(self.tell_state, "running")
+            self._clips = ClipRecorder(self.home, self.paths.run_id, env, every, tell)
+            self.closing.callback(self._clips.close)
 
     def prepare(self) -> None:
         """Make the trainee.
@@ -184,7 +194,7 @@ class Host:
             describe=self._describe,
         )
         if self.ranks.is_first:
-            ckpt.tidy(self.paths)
+            tidy(self.paths)
         self.ranks.agree(None)  # no rank reads the folders before they are tidy
         resumes = self.writer.seq or list_checkpoints(self.paths)  # the log may be lost while checkpoints remain
         if not resumes:
@@ -235,6 +245,7 @@ class Host:
             self.progress = restored
         self.writer.append(
             records.ResumeRecord,
+            trace_id=self._trace_id(),
             env_steps=self.counters.env_steps,
             update=self.counters.update,
             checkpoint=self.checkpoints.newest,
@@ -267,6 +278,8 @@ class Host:
         self.counters.env_steps = env_steps
         if self._watcher is not None:
             self._watcher.show(env_steps, info)
+        if self._clips is not None:
+            self._clips.show(env_steps)
         self.tell_finishing()
 
     def tell_finishing(self) -> None:
@@ -306,6 +319,7 @@ class Host:
         self.counters.update += 1
         self.write_update(
             metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
+            mind=self.mind,
             **{name: flat[name] for name in FLAT & set(flat) if math.isfinite(flat[name])},
         )
 
@@ -316,7 +330,6 @@ class Host:
         elapsed = max(clock - self._recorded, 1e-9)
         self.writer.append(
             records.UpdateRecord,
-            trace_id=self._trace_id(),
             update=now.update,
             env_steps=now.env_steps,
             wall_time_s=self.wall_s,
@@ -346,6 +359,8 @@ class Host:
         """
         if env_steps is not None:
             self.counters.env_steps = env_steps
+        if self._clips is not None:
+            self._clips.after_update(self.counters.update)
         with self._trained.timed():
             best = self._validate(ends=bool(self._reason_to_end()))
             asked, paused = self._wishes()
@@ -377,6 +392,8 @@ class Host:
         most = 0 if trainee.counts_steps else spec.total_env_steps
         if most and self.counters.env_steps >= most:
             return f"{most} {trainee.counted}"
+        if 0 < (episodes := spec.options.get("max_episodes", 0)) <= self.progress.episodes:
+            return f"{self.progress.episodes} of {episodes} episodes"
         return self.progress.reason(spec.target_success)
 
     def end_at_limit(self) -> None:
@@ -466,6 +483,7 @@ class Host:
     def report(self, error: Exception) -> None:
         """Write an error record, with a receipt if a trainee exists."""
         fields = {
+            "trace_id": self._trace_id(),
             "kind": type(error).__name__,
             "message": _one_line(error),
             "receipt": self._receipt(error),
@@ -511,7 +529,7 @@ class Host:
         self.writer.tell(records.StateEvent, state=state, detail=detail, progress=progress)
 
     def _trace_id(self) -> str:
-        return f"{self.paths.run_id}-{self.counters.update}"
+        return records.trace_of(self.paths.run_id, self.counters.update)
 
     @property
     def wall_s(self) -> float:

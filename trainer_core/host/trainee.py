@@ -93,6 +93,8 @@ class Trainee(ABC):
     num_envs = 1
     versions: dict[str, str] = {}  # noqa: RUF012 - replaced, never changed
     """Versions of its libraries, for the meta record."""
+    offline_dataset = ""
+    """Dataset that it learns from, `NAME@HASH`; empty if it plays."""
     knows_spaces = True
     """True if the four attributes above are known from the start; else `train` calls the host's `begin` once they
     are.

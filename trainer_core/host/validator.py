@@ -9,13 +9,11 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
 import torch
-from PIL import Image
 
 from trainer_core.envs.build import make_env
 from trainer_core.envs.vec_env import VecEnv
-from trainer_core.formats.gif import GREYS, save_gif, shades_image
+from trainer_core.formats.gif import picture_image, save_gif
 from trainer_core.host.evaluate import (
     Act,
     Attend,
@@ -97,7 +95,8 @@ class Validator:
         by_mode: dict[str, list[Evaluation]] = {}
         kept: list[str] = []
         try:
-            yield from self._validated(seed, env_steps, by_mode, kept)
+            for kind, fields in self._validated(seed, env_steps, by_mode, kept):
+                yield kind, {"trace_id": records.trace_of(self.paths.run_id, update), **fields}
         except EvaluationStopped:
             for gif in kept:  # without records, remove their files
                 for path in (self.paths.root / gif, (self.paths.root / gif).with_suffix(".json")):
@@ -237,7 +236,7 @@ class Validator:
         pictures = (screens[number].cpu().numpy() for screens in found.screens[: episode.steps])
         of_task = f"-{self.tasks.index(task)}" if self._part() else ""
         gif = self.paths.episodes / f"{env_steps:012d}-{found.mode}{of_task}.gif"
-        images = map(_image, pictures)
+        images = map(picture_image, pictures)
         gif.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
         save_gif(gif, images, EPISODE_GIF_DELAY_CS)
         fields = {
@@ -267,11 +266,6 @@ def _rates(by_mode: Mapping[str, Sequence[Evaluation]]) -> Rates:
         sampled=whole.get("sample", 0.0),
         least_sampled=least.get("sample", 0.0),
     )
-
-
-def _image(picture: np.ndarray) -> Image.Image:
-    """Return an image of shades u8[H, W] or colours u8[H, W, 3]."""
-    return shades_image(picture, GREYS) if picture.ndim == 2 else Image.fromarray(picture)
 
 
 def pick_sample(episodes: Sequence[Episode]) -> int:

@@ -118,7 +118,7 @@ def run(run_dir: Path, pipe: Pipe, inherited: str = "", module: str = "", limits
     `inherited` is the descriptor of the run's lock if the parent took it; `module` has the `make_trainee` to use, empty
     for our own trainer; `limits` is JSON with limits that replace the run's own.
     """
-    paths = RunPaths(run_dir.resolve())
+    paths = RunPaths(run_dir.absolute())  # a moved run's folder is a link
     try:
         spec = read_spec(paths) if module else RunSpec.of(read_run_config(paths))
         spec = dataclasses.replace(spec, **json.loads(limits))

@@ -10,15 +10,19 @@ checkpoints/<env_steps>/policy.safetensors   weights
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from trainer_core.lab import durable_files
 from trainer_core.lab.paths import RunPaths
 from trainer_core.wire.errors import BAD_JSON, CheckpointError
 from trainer_core.wire.records import CheckpointRecord, Count
@@ -31,6 +35,8 @@ MAX_BYTES = {POLICY: 1 << 30, TRAINER: 4 << 30, THUMBNAIL: 1 << 20}
 """Greatest accepted size of each file; our largest network has 8 MiB of weights."""
 MAX_OTHER_BYTES = 64 << 30
 """Greatest accepted size of a file with the envs' state: 131,072 consoles, not compressed."""
+_PARTIAL, _OLD, _DOOMED = ".tmp", ".old", ".gone"
+"""Suffixes of hidden folders: being written, being replaced, being removed."""
 Side = Annotated[int, Meta(ge=1, le=1024)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -43,6 +49,8 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     v: int = 1
     runner: str = NATIVE_ID
     run_id: str
+    trace_id: str = ""
+    """The trace_id of the log records about these weights; empty in checkpoints written before December 2026."""
     task: str
     env_steps: Count
     update: Count
@@ -62,6 +70,8 @@ class CheckpointMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Success rate with mode sample in the same validation."""
     validated_env_steps: int = -1
     """Environment steps of the weights that had these rates: its own, or earlier ones; -1 in older checkpoints."""
+    offline_dataset: str = ""
+    """Dataset that it learned from, `NAME@HASH` with 16 digits of the SHA-256; empty for one that played."""
     reason: str = ""
     created_at: float = 0.0
     files: dict[FileName, Sha256] = {}
@@ -162,3 +172,71 @@ def file_sha256(path: Path) -> str:
 def list_checkpoints(paths: RunPaths) -> list[Path]:
     """Return the finished checkpoints of a run, oldest first."""
     return sorted(folder for folder in paths.checkpoints.glob("[0-9]*") if (folder / META).is_file())
+
+
+def put_in_place(final: Path, contents: Iterable[tuple[str, bytes]]) -> None:
+    """Write the checkpoint folder `final` with these files, by name, and replace an older one of that name.
+
+    Raises OSError when the disk is full or fails, and what `contents` raises; no partial folder is left then. `tidy`
+    repairs a crash between the two renames of a replacement.
+    """
+    partial = final.with_name(f".{final.name}{_PARTIAL}")
+    old = final.with_name(f".{final.name}{_OLD}")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        final.parent.mkdir(exist_ok=True)  # without `parents`: never recreates a run folder that was moved away
+        partial.mkdir()
+        for name, data in contents:
+            durable_files.write_file(partial / name, data)
+        durable_files.sync_folder(partial)
+        if replaces := final.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            final.replace(old)
+        durable_files.rename(partial, final)
+        durable_files.sync_folder(final.parent.parent)
+        if replaces:
+            shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def tidy(paths: RunPaths) -> None:
+    """Remove the unfinished folders that a crash left while a checkpoint was saved or removed.
+
+    The caller holds the run's lock. A checkpoint that was renamed to make room for a replacement is restored if the
+    replacement was not completed. Ignores OSError: the next save reports a disk that cannot be written.
+    """
+    for folder in paths.checkpoints.glob(".*"):
+        with contextlib.suppress(OSError):
+            whole = folder.with_name(folder.name.removeprefix(".").removesuffix(_OLD))
+            if folder.name.endswith(_OLD) and not whole.exists():
+                durable_files.rename(folder, whole)
+            else:
+                shutil.rmtree(folder)
+
+
+def retain(paths: RunPaths, best: str, keep: int) -> list[Path]:
+    """Remove checkpoints except the newest, `best` (a folder's name) and `keep` others spread over the run.
+
+    Removes the env state of all but the newest. Returns the removed folders.
+    """
+    found = list_checkpoints(paths)
+    if not found:
+        return []
+    for folder in found[:-1]:
+        with contextlib.suppress(FileNotFoundError):  # another process may remove them too
+            for machines in filter(is_machines, os.listdir(folder)):
+                (folder / machines).unlink()
+    others = [folder for folder in found[:-1] if folder.name != best]
+    removed = []
+    while len(others) > keep:
+        steps = [0, *(int(folder.name) for folder in others), int(found[-1].name)]
+        gaps = [steps[i + 2] - steps[i] for i in range(len(others))]
+        removed.append(others.pop(gaps.index(min(gaps))))
+    for folder in removed:
+        doomed = folder.with_name(f".{folder.name}{_DOOMED}")
+        with contextlib.suppress(FileNotFoundError):
+            folder.replace(doomed)  # in one step: no reader sees a partial checkpoint
+        shutil.rmtree(doomed, ignore_errors=True)
+    return removed

@@ -54,7 +54,7 @@ def check_memory(
     if available is None:
         return Check(name="Memory", status="warn", detail=f"{size(need)} needed, GPU unknown")
     budget = SHARE * available
-    detail = f"about {size(need)} of {size(available)}"
+    detail = f"about {size(need)} of {size(available)}, rollout {size(rollout_bytes(config))}"
     if need <= budget:
         return Check(name="Memory", status="ok", detail=detail)
     fits = config.num_envs
@@ -106,11 +106,16 @@ def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None
     envs = config.num_envs if num_envs is None else num_envs
     console = CONSOLE_BYTES + max(0, ram - INCLUDED_RAM_BYTES)
     picture = config.stack_k * OBSERVATION_BYTES
-    rollout = envs * (config.num_steps + 1) * (picture + SAMPLE_BYTES)
     minibatch = envs * config.num_steps // max(1, config.num_minibatches)
     if config.obs_source == "marked":
         console += REMEMBERED_BYTES + 2 * picture
-    return WORKER_BYTES + envs * console + rollout + network_bytes(config, envs, minibatch)
+    return WORKER_BYTES + envs * console + rollout_bytes(config, envs) + network_bytes(config, envs, minibatch)
+
+
+def rollout_bytes(config: RunConfig, num_envs: int | None = None) -> int:
+    """Return the bytes of a rollout: T + 1 steps of N pictures of a byte per pixel, and their samples."""
+    envs = config.num_envs if num_envs is None else num_envs
+    return envs * (config.num_steps + 1) * (config.stack_k * OBSERVATION_BYTES + SAMPLE_BYTES)
 
 
 def network_bytes(config: RunConfig, envs: int, minibatch: int) -> int:

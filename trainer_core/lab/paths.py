@@ -96,6 +96,20 @@ class HomePaths:
         return self.root / "archives"
 
     @property
+    def videos(self) -> Path:
+        """Folder of short clips of training (host.clips)."""
+        return self.root / "training" / "videos"
+
+    @property
+    def trash(self) -> Path:
+        """Folder of runs that are deleted after some time (runs.storage)."""
+        return self.root / "training" / "trash"
+
+    @property
+    def storage_profiles(self) -> Path:
+        return self.root / "storage_profiles.toml"
+
+    @property
     def tasks(self) -> Path:
         return self.root / "tasks"
 
@@ -124,6 +138,11 @@ class RunPaths:
     @property
     def config(self) -> Path:
         return self.root / "config.json"
+
+    @property
+    def job(self) -> Path:
+        """Job on another host that trains the run; no such file if none ever did (runners.remote)."""
+        return self.root / "job.json"
 
     @property
     def train_log(self) -> Path:
@@ -179,7 +198,7 @@ def home_of_player(folder: Path) -> HomePaths:
 
 
 def _home_holding(folder: Path, shelf: Callable[[HomePaths], Path]) -> HomePaths:
-    parent = folder.resolve().parent
+    parent = folder.absolute().parent.resolve()  # a moved run's folder is a link
     homes = map(HomePaths, parent.parents)
     return next((home for home in homes if shelf(home) == parent), HomePaths(default_home()))
 

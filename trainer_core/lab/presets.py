@@ -1,4 +1,4 @@
-"""Documented defaults for each scale of hardware. Every number has a source, in `why`."""
+"""Documented defaults for each scale of hardware, and for A2C. Every number has a source, in `why`."""
 
 from __future__ import annotations
 
@@ -96,6 +96,38 @@ PRESETS: dict[str, Preset] = {
             "obs_source": "marked, as on one GPU",
         },
     ),
+    "a2c": Preset(
+        "Streaming A2C",
+        "A2C in rollouts of 5 steps: a first stage in a minute on two cores, little memory on any device.",
+        {
+            "device": "cpu", "algo": "a2c", "num_envs": 32, "num_steps": 5, "num_minibatches": 1, "policy": "small",
+            "learning_rate": 1e-3, "normalize_advantage": False, "eval_every": 128, "eval_episodes": 32,
+            "obs_source": "marked",
+        },
+        {
+            **{name: why for name, why in _PPO_SOURCES.items() if name != "clip_range"},
+            "num_steps": "5, Mnih et al. 2016, section 5.1: one optimizer step per rollout, so rollouts are short",
+            "num_minibatches": "1: 160 samples need no slices",
+            "learning_rate": "1e-3, docs/notebook/learning.md: half the steps of 7e-4",
+            "normalize_advantage": "off, docs/notebook/learning.md: 160 samples without a reward are noise, made large",
+            "policy": "small, as on a laptop",
+            "obs_source": "marked, as on a laptop",
+        },
+    ),
+    "m5": Preset(
+        "PPO-lite (m5)",
+        "The hyperparameters of the PPO document: full batches of four stacked pictures; slower than the others.",
+        {
+            "device": "cuda:0", "num_envs": 256, "num_steps": 128, "stack_k": 4, "num_minibatches": 1,
+            "update_epochs": 2, "gamma": 0.99, "clip_range": 0.1, "learning_rate": 2.5e-4,
+            "ent_schedule": "constant", "eval_every": 10, "eval_episodes": 32, "checkpoint_every": 10,
+        },
+        dict.fromkeys(
+            ("num_envs", "num_steps", "stack_k", "num_minibatches", "update_epochs", "gamma", "gae_lambda",
+             "clip_range", "learning_rate", "ent_coef", "vf_coef", "ent_schedule"),
+            "docs/reference/owners_documents.md, PPO-lite, step 5",
+        ) | {"max_grad_norm": "0.5, CleanRL ppo_atari.py: the document clips, but names no norm"},
+    ),
 }  # fmt: skip
 
 
@@ -132,7 +164,7 @@ def default_config(task: str, device: str, home: HomePaths, warm_start: str = ""
 
 def with_limit(config: RunConfig) -> RunConfig:
     """Return `config` itself if it has a limit, else one that ends at DEFAULT_TARGET in greedy validation."""
-    if config.seconds or config.total_env_steps or config.target_success:
+    if config.has_limit:
         return config
     return dataclasses.replace(config, target_success=DEFAULT_TARGET)
 
@@ -144,6 +176,8 @@ def fitting_preset(gpu_bytes: int) -> str:
     return "gpu" if gpu_bytes >= GPU_BYTES else "laptop"
 
 
-def suggest_preset(device: str) -> str:
-    """Return the name of the default preset for a device: laptop for cpu, else gpu."""
+def suggest_preset(device: str, algo: str = "ppo") -> str:
+    """Return the name of the default preset: a2c for that algorithm, laptop for the device cpu, else gpu."""
+    if algo == "a2c":
+        return algo
     return "laptop" if device == "cpu" else "gpu"

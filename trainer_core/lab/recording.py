@@ -18,9 +18,12 @@ its frame. A recording without `state` (a GIF, another environment's pictures) c
 from __future__ import annotations
 
 import contextlib
+import errno
+import gzip
 import itertools
 import os
 import sys
+import zlib
 from array import array
 from pathlib import Path
 from typing import Annotated, Literal
@@ -44,6 +47,8 @@ PICTURES, BUTTONS, STEPS, SHOWN, MANIFEST = (
     "shown.bin",
     "recording.json",
 )
+COMPRESSED = ".gz"
+"""End of the name of a file that the storage policy has compressed."""
 MAX_SIDE = 1024
 """Greatest width and height in pixels; pictures of other environments may be larger than a Game Boy's."""
 _LOW_SHADES = int.from_bytes(b"\x03" * PICTURE_BYTES)
@@ -152,10 +157,14 @@ def write_recording(folder: Path, recording: Recording) -> None:
 
 
 def read_recording(folder: Path) -> Recording:
-    """Return the manifest of a recording. Raises ProtocolError when it is unfinished or its files are cut short."""
+    """Return the manifest of a recording, after unpacking its pictures if they are compressed.
+
+    Raises ProtocolError when it is unfinished or its files are cut short.
+    """
     path = folder / MANIFEST
     try:
         recording = msgspec.json.decode(read_regular(path), type=Recording)
+        _unpack(folder / PICTURES, (recording.pictures or recording.frames) * recording.picture_bytes)
         pictures = _size_of(folder / PICTURES)
         buttons = _size_of(folder / BUTTONS)
     except OSError as error:
@@ -170,6 +179,29 @@ def read_recording(folder: Path) -> Recording:
     if pictures != count * recording.picture_bytes or buttons != recording.frames:
         raise ProtocolError(f"{folder}: pictures or buttons do not match {recording.frames} frames")
     return recording
+
+
+def _unpack(path: Path, size: int) -> None:
+    """Replace `path`'s gzip file by `path`, of `size` bytes, if only the former is there.
+
+    Raises OSError, also for a damaged file or another size.
+    """
+    packed = path.with_name(f"{path.name}{COMPRESSED}")
+    if path.exists() or not packed.exists():
+        return
+    partial = path.with_name(f"{path.name}.tmp")
+    try:
+        with open_regular(packed) as source, gzip.open(source) as data, partial.open("wb") as out:
+            while piece := data.read(min(1 << 20, size + 1 - out.tell())):
+                out.write(piece)
+            if out.tell() != size:
+                raise OSError(errno.EFBIG, f"not the {size} bytes that the manifest says", str(packed))
+        partial.replace(path)
+        packed.unlink()
+    except (EOFError, zlib.error) as error:
+        raise OSError(errno.EIO, str(error), str(packed)) from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_shown(folder: Path, recording: Recording) -> array[int] | None:

@@ -156,9 +156,20 @@ def check_warm_start(folder: str) -> Check:
     return Check(name="Warm start", status="ok", detail=f"{meta.run_id}, {meta.env_steps:,} steps")
 
 
-def check_algorithm(config: RunConfig) -> Check | None:
-    """Return a warning if the configured algorithm is known not to learn on a Game Boy, else None."""
-    caution = find_algorithm(config.algo).caution
-    if not caution or set(split_tasks(config.task)) <= set(BUILT_IN_TASKS):
+def check_clips(config: RunConfig) -> Check | None:
+    """Return a warning if the run records clips, else None."""
+    if not config.record_clips:
         return None
-    return Check(name="Algorithm", status="warn", detail=caution, fix="Use PPO", remedy={"algo": "ppo"})
+    every = f"a clip every {config.record_clips} updates: recording and encoding may slow training down"
+    return Check(name="Clips", status="warn", detail=every, fix="Record none", remedy={"record_clips": 0})
+
+
+def check_algorithm(config: RunConfig) -> Check | None:
+    """Return a warning if the configured algorithm is known not to learn with rollouts of this length, else None."""
+    row = find_algorithm(config.algo)
+    if config.num_steps <= (row.longest_rollout or config.num_steps) or set(split_tasks(config.task)) <= set(
+        BUILT_IN_TASKS
+    ):
+        return None
+    remedy = {"num_steps": 5, "num_minibatches": 1}
+    return Check(name="Algorithm", status="warn", detail=row.caution, fix="Use rollouts of 5 steps", remedy=remedy)

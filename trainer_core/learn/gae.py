@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from trainer_core.envs.vec_env import check_tensor
+
 
 def compute_gae(
     rewards: Tensor,
@@ -19,8 +21,13 @@ def compute_gae(
     """Return the advantages by GAE and the returns (advantages plus values), both f32[T, N].
 
     `rewards`, `values`, `next_values` are f32[T, N], `done` and `trunc` bool[T, N]. `next_values[t]` is V of the state
-    that step t reached, before any reset.
+    that step t reached, before any reset. Raises FailureError for another type, shape or device.
     """
+    shape, device = tuple(rewards.shape), rewards.device
+    for name, found in (("rewards", rewards), ("values", values), ("next_values", next_values)):
+        check_tensor(name, found, torch.float32, shape, device)
+    for name, found in (("done", done), ("trunc", trunc)):
+        check_tensor(name, found, torch.bool, shape, device)
     alive = (~done).to(rewards.dtype)  # a time limit still bootstraps
     carry = (~(done | trunc)).to(rewards.dtype)  # no trace crosses a reset
     deltas = rewards + gamma * next_values * alive - values

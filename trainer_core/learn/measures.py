@@ -42,9 +42,9 @@ class Measure:
     """Envs (columns of the fields) that are measured."""
 
 
-def percentiles(dist: Tensor) -> Tensor:
-    """Return f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `dist`, on its device."""
-    ordered = dist.flatten().sort().values
+def percentiles(field: Tensor) -> Tensor:
+    """Return f64[3]: nearest-rank 10th, 50th and 90th percentile of all of `field`, on its device."""
+    ordered = field.flatten().sort().values
     last = len(ordered) - 1
     ranks = [min(last, max(0, round(share * last))) for share in PERCENTILES]
     return torch.stack([ordered[rank] for rank in ranks]).double()
@@ -97,6 +97,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure(("reward_mean",), ("rewards",)),
     Measure(("reward_min",), ("rewards",)),
     Measure(("reward_max",), ("rewards",)),
+    Measure(("reward_p10", "reward_p50", "reward_p90"), ("rewards",), percentiles),
     Measure(("done_rate",), ("done",)),
     Measure(("trunc_rate",), ("trunc",)),
     Measure(("reset_rate",), ("reset_mask",)),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.state_checks import check_like, restore_generator
-from trainer_core.envs.vec_env import StepInfo, Stopwatch, VecEnv
+from trainer_core.envs.vec_env import StepInfo, StepResult, Stopwatch, VecEnv, check_result, check_tensor
 from trainer_core.learn.adam import check_adam
 from trainer_core.learn.learner import Learner, LossSums
 from trainer_core.learn.registry import implementation
@@ -48,6 +48,8 @@ class ActorLearner:
         self.on_optimizer_step: Callable[[], None] = lambda: None
         """Function that is called during learning, after one optimizer step or several."""
         self.obs: Tensor = env.reset()
+        check_tensor("reset: obs", self.obs, torch.uint8, (env.num_envs, *env.obs_shape), self.device)
+        self._step: Callable[[Tensor], StepResult] = self._first_step
 
     @property
     def env_steps(self) -> int:
@@ -96,7 +98,7 @@ class ActorLearner:
                 chosen = log_probs.gather(-1, actions[:, None]).squeeze(-1)
                 entropies = -(log_probs.exp() * log_probs).sum(-1)
                 rollout.add_decision(t, self.obs, actions, chosen, values, entropies)
-            result = self.env.step(actions)
+            result = self._step(actions)
             with self.stopwatch("observe"):
                 rollout.add_outcome(t, result)
             self.obs = result.obs
@@ -104,6 +106,19 @@ class ActorLearner:
         with self.stopwatch("forward"):
             # Not `act`: unused slots of time limits hold pictures of earlier rollouts.
             rollout.end(self.learner.forward, self.obs, self.config)
+
+    def _first_step(self, actions: Tensor) -> StepResult:
+        """Run the first step of the environments; check its results, and the network's for it.
+
+        Raises FailureError naming the tensor of a wrong type, shape or device. Later steps call the environments.
+        """
+        logits, values = self.learner.forward(self.obs)
+        check_tensor("policy: logits", logits, logits.dtype, (self.env.num_envs, self.env.num_actions), self.device)
+        check_tensor("policy: values", values, values.dtype, (self.env.num_envs,), self.device)
+        result = self.env.step(actions)
+        check_result(self.env, result)
+        self._step = self.env.step
+        return result
 
     def state_dict(self) -> dict[str, Any]:
         """Return counters and the states of optimizer and random generator; weights and environments are saved

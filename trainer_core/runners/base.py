@@ -86,6 +86,10 @@ class AgentRunner(ABC):
         """
         return None
 
+    def placed(self, spec: RunSpec) -> AgentRunner:
+        """Return the runner whose process trains `spec`: another one if the spec names another host."""
+        return self
+
     # -- before a run -----------------------------------------------------------------------
 
     def configure(self, spec: RunSpec) -> Any:

@@ -45,6 +45,7 @@ OURS = {
     "cleanrl": "trainer_core.runners.cleanrl.runner:CLEANRL",
     "d3rlpy": "trainer_core.runners.d3rlpy.runner:D3RLPY",
     "skrl": "trainer_core.runners.skrl.runner:SKRL",
+    "rllib": "trainer_core.runners.rllib.runner:RLLIB",
     "spade_bdi": "trainer_core.runners.spade_bdi.runner:SPADE_BDI",
     "corl": "trainer_core.runners.corl.runner:CORL",
     "arc": "trainer_core.runners.arc.runner:ARC",

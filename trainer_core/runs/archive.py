@@ -22,21 +22,30 @@ import msgspec
 
 from trainer_core.lab import durable_files
 from trainer_core.lab.paths import HomePaths, RunPaths
+from trainer_core.runs import wandb_run
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_writer import disk_error
 from trainer_core.runs.run_lock import RunLock
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import ConfigError, LabError, in_words
 from trainer_core.wire.regular_files import open_regular
-from trainer_core.wire.run_record import ARCHIVED, LATEST_S, RunRecord, is_archived, is_run_id
+from trainer_core.wire.run_record import (
+    ARCHIVED,
+    LATEST_S,
+    STORAGE_TAG,
+    RunRecord,
+    is_archived,
+    is_run_id,
+    where_archived,
+)
 
 MANIFEST = "archive.json"
 SUFFIX = ".tar.gz"
 MOST_MANIFEST_BYTES = 8 << 20
 """Greatest size of an archive's manifest: some 50,000 files; a run has hundreds."""
 PIECE_BYTES = 1 << 20
-LEFT_OUT = {"lock", "frames.bin", "mail"}
-"""Names in a run's folder that are not archived: they only served the process that trained."""
+LEFT_OUT = {"lock", "frames.bin", "mail", wandb_run.FILE}
+"""Names in a run's folder that are not archived: they only served the process that trained, or its user's agreement."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -62,11 +71,13 @@ def archive(home: HomePaths, run_id: str, folder: Path, *, remove: bool = False)
         record = RunRegistry(home).reconcile().get(run_id)
     paths = home.run(run_id)
     if record is not None and is_archived(record) and not paths.root.exists():
-        raise ConfigError(f"run {record.title} is {record.reason}; `dmglab archive restore` brings it back")
+        raise ConfigError(where_archived(record))
     if record is None or not paths.config.is_file():
         raise ConfigError(f"no run {run_id!r} below {home.runs}; `dmglab runs` lists them")
     if not record.state.is_end:
         raise ConfigError(f"run {record.title} is {record.state}: only an ended run can be archived")
+    kept = {name: value for name, value in record.tags.items() if name != STORAGE_TAG}
+    record = msgspec.structs.replace(record, tags=kept)  # it will be restored into the home itself
     target = folder / f"{run_id}{SUFFIX}"
     partial = target.with_name(f".{target.name}.tmp")
     lock = RunLock.take(paths)
@@ -132,7 +143,7 @@ def restore(file: Path, home: HomePaths) -> RunRecord:
 
 def _write(paths: RunPaths, record: RunRecord, partial: Path) -> None:
     names = list(_files(paths.root))
-    files = {name: _hashed(paths.root / name) for name in names}
+    files = {name: hashed(paths.root / name) for name in names}
     manifest = Manifest(run_id=record.run_id, record=record, created_at=time.time(), files=files)
     with partial.open("wb") as raw:
         with tarfile.open(fileobj=raw, mode="w:gz", compresslevel=6) as tar:
@@ -158,7 +169,8 @@ def _files(root: Path) -> Iterator[str]:
                 yield path.relative_to(root).as_posix()
 
 
-def _hashed(path: Path) -> ArchivedFile:
+def hashed(path: Path) -> ArchivedFile:
+    """Return a file's SHA-256 and size. Raises OSError."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
@@ -289,6 +301,8 @@ def _registered(home: HomePaths, manifest: Manifest) -> RunRecord:
 
 
 _OUT, _BACK = ".archived.tmp", ".restored.tmp"
+MOVED, UNLINKED = ".moved.tmp", ".unlinked.tmp"
+"""Ends of the temporary names of a run's folder while a link replaces it, and of that link while a folder does."""
 
 
 def way_out(home: HomePaths, run_id: str) -> Path:
@@ -326,13 +340,25 @@ def alone(home: HomePaths) -> Iterator[None]:
 
 
 def delete(folder: Path) -> None:
-    """Delete a run's folder, its configuration first: without it the folder is not taken for a complete run."""
+    """Delete a run's folder, its configuration first: without it the folder is not taken for a complete run.
+
+    Of a moved run the link and the folder behind it are deleted.
+    """
     with contextlib.suppress(OSError):
         RunPaths(folder).config.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder.resolve(), ignore_errors=True)
+    if folder.is_symlink():
+        folder.unlink()
 
 
 def _put_right(home: HomePaths) -> None:
+    for folder in (*home.runs.glob(f".*{MOVED}"), *home.runs.glob(f".*{UNLINKED}")):
+        root = home.run(folder.name[1:].removesuffix(MOVED).removesuffix(UNLINKED)).root
+        if not os.path.lexists(root):
+            with contextlib.suppress(OSError):
+                durable_files.rename(folder, root)
+        elif RunPaths(root).config.is_file():
+            delete(folder)
     for folder in home.runs.glob(f".*{_BACK}"):
         shutil.rmtree(folder, ignore_errors=True)
     leaving = list(home.runs.glob(f".*{_OUT}"))

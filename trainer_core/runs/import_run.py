@@ -128,7 +128,7 @@ def _log(meta: checkpoint_manifest.CheckpointMeta, run_id: str, digest: str) -> 
     now = time.time()
     return [
         records.MetaRecord(
-            run_id=run_id, seq=0, time=now, runner=meta.runner, task=meta.task,
+            run_id=run_id, seq=0, time=now, trace_id=records.trace_of(run_id, 0), runner=meta.runner, task=meta.task,
             algo=str(config.get("algo", "")), config=config, argv=[], git_sha="",
             rom_sha256=meta.hashes.get("rom", ""), starts_sha256=meta.hashes.get("starts", ""),
             goal_sha256=meta.hashes.get("goal", ""), codec=meta.codec,
@@ -140,6 +140,6 @@ def _log(meta: checkpoint_manifest.CheckpointMeta, run_id: str, digest: str) -> 
         records.CheckpointRecord(
             run_id=run_id, seq=1, time=meta.created_at or now, env_steps=meta.env_steps,
             path=f"checkpoints/{meta.env_steps:012d}", sha256=digest, size_bytes=0,
-            success_rate=meta.success_rate, reason="imported",
+            trace_id=records.trace_of(run_id, meta.update), success_rate=meta.success_rate, reason="imported",
         ),
     ]  # fmt: skip

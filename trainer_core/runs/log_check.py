@@ -26,6 +26,8 @@ from trainer_core.wire.spec import NATIVE_ID
 
 MAX_FINDINGS = 50
 AN_ERROR = "an error"
+WITH_WEIGHTS = records.EvalRecord | records.EpisodeRecord | records.CheckpointRecord
+"""Records about the weights that a run had at their env_steps."""
 MOST_LATE = 4096
 """Number of newest update records that are kept, for a validation whose result comes later than its weights."""
 COUNTERS = ("update", "env_steps", "opt_steps", "wall_time_s")
@@ -103,6 +105,8 @@ class LogChecker:
         self._seq = -1
         self._meta: records.MetaRecord | None = None
         self._imported = False
+        self._is_traced = False
+        """True once a record other than an update had a trace_id."""
         self._life = Life(Standing())
         self._rates: dict[tuple[int, str], float] = {}
         """Success rate of each validation of all tasks, by its env steps and mode."""
@@ -168,6 +172,7 @@ class LogChecker:
             return
         if isinstance(record, records.MetaRecord) and self._meta is None:
             self._meta = record
+        yield from self._traced(record)
         codec = self._meta.codec if self._meta else ""
         # Logs without a codec and guests' environments have unknown names: seven bins, as always.
         yield from findings(record, self._native, len(CODECS.get(codec, ACTIONS)))
@@ -189,6 +194,30 @@ class LogChecker:
         if isinstance(record, records.CheckpointRecord):
             yield from self._checkpoint(record)
             yield from self._validated(record)
+
+    def _traced(self, record: records.LogRecord) -> Iterator[str]:
+        """Yield a finding if the record's trace_id is not that of its update, or is missing.
+
+        Logs begun before December 2026 have one in update records only, until they are resumed.
+        """
+        is_own = self._native or not isinstance(record, records.ResumeRecord)  # a guest's resume has no number
+        update: object = getattr(record, "update", UNSET) if is_own else UNSET
+        is_imported = getattr(record, "reason", "") == "imported"  # its run may have had more consoles
+        if isinstance(record, WITH_WEIGHTS) and self._batch and not record.env_steps % self._batch and not is_imported:
+            update = record.env_steps // self._batch
+        found = record.trace_id
+        if isinstance(update, int):
+            wanted = records.trace_of(record.run_id, update)
+            is_right = found == wanted
+        else:
+            wanted = f"{record.run_id}-N"
+            head, _, number = found.rpartition("-")
+            is_right = head == record.run_id and number.isdecimal()
+        if found and not is_right:
+            yield f"trace_id is {found!r}, expected {wanted!r}"
+        self._is_traced |= bool(found) and not isinstance(record, records.UpdateRecord)
+        if not found and (self._is_traced or (self._native and isinstance(record, records.UpdateRecord))):
+            yield "lacks trace_id"
 
     def _same_task(self, record: records.EvalRecord) -> Iterator[str]:
         task = self._meta.task if self._native and self._meta else record.task
@@ -286,12 +315,8 @@ class LogChecker:
     def _numbered(self, record: records.UpdateRecord, before: Standing) -> Iterator[str]:
         update = record.update
         assert isinstance(update, int)
-        if record.trace_id and record.trace_id != f"{record.run_id}-{update}":
-            yield f"trace_id is {record.trace_id!r}, expected '{record.run_id}-{update}'"
         if not self._native:
             return
-        if not record.trace_id:
-            yield "lacks trace_id"
         if self._log_every and update != self._due():
             yield f"update is {update}, expected {self._due()}: log_every is {self._log_every}"
         elif update <= before.update:

@@ -46,6 +46,8 @@ class RunWriter:
         self.paths = paths
         self._listener = listener
         self._lock = threading.Lock()
+        self._update = 0
+        """Number of the update to which the newest record belongs."""
         try:
             paths.root.mkdir(parents=True, exist_ok=True)
             self._cut_torn_tail()
@@ -66,9 +68,19 @@ class RunWriter:
         return self.keep(kind(run_id=self.paths.run_id, seq=0, time=time.time(), **fields))
 
     def keep(self, record: records.Record) -> records.Record:
-        """Append `record`, as `append` does, with this log's run_id and its next seq; return the changed record."""
+        """Append `record`, as `append` does, with this log's run_id and its next seq; return the changed record.
+
+        A record without a trace_id gets that of the newest update or resume. A trainer that does not number its
+        updates has them counted here.
+        """
         with self._lock:
             record = msgspec.structs.replace(record, run_id=self.paths.run_id, seq=self.seq)
+            if isinstance(record, records.UpdateRecord | records.ResumeRecord):
+                number = record.update
+                self._update = self._update + 1 if number is msgspec.UNSET else number or self._update
+            if isinstance(record, records.LogLine) and not record.trace_id:
+                trace_id = records.trace_of(record.run_id, self._update)
+                record = msgspec.structs.replace(record, trace_id=trace_id)
             line = records.encode(record)
             self._write(line, sync=isinstance(record, KEPT_FOR_GOOD))
             self.seq += 1
@@ -148,7 +160,10 @@ class RunWriter:
             pass
 
     def _next_seq(self) -> int:
-        """Return the seq of the next record: that of the log's last one plus 1, 0 for an empty log."""
+        """Return the seq of the next record: that of the log's last one plus 1, 0 for an empty log.
+
+        Notes the number of the update to which the last record belongs.
+        """
         try:
             size = self.paths.train_log.stat().st_size
         except FileNotFoundError:
@@ -160,9 +175,12 @@ class RunWriter:
                 lines = log.read().splitlines()
             for line in reversed(lines):
                 try:
-                    return records.decode(line).seq + 1
+                    last = records.decode(line)
                 except ProtocolError:
                     continue
+                number = getattr(last, "trace_id", "").rpartition("-")[2]
+                self._update = int(number) if number.isdecimal() else 0
+                return last.seq + 1
             if tail >= min(size, MOST_TAIL_BYTES):  # such a file is no log of ours
                 return 0
             tail *= 4

@@ -9,7 +9,7 @@ from trainer_core.lab.checkpoint_manifest import list_checkpoints, merit, read_m
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.index import RunRegistry
 from trainer_core.wire.errors import CheckpointError, LabError, shown
-from trainer_core.wire.run_record import RunRecord, is_archived
+from trainer_core.wire.run_record import RunRecord, is_archived, where_archived
 
 MOST_TITLES = 5
 """Most runs listed when a name is ambiguous."""
@@ -54,11 +54,15 @@ def find_run(text: str, home: HomePaths, asker: str = "") -> RunPaths:
         return RunPaths(runs[-1].parent)
     for root in (Path(text), home.runs / text):
         if (root / "config.json").is_file():
-            return RunPaths(root.resolve())
+            # A moved run is a link in the home.
+            return RunPaths(root.parent.resolve() / root.name if root.is_symlink() else root.resolve())
     run = the_one(text, RunRegistry(home).reconcile().values(), home)
     if is_archived(run):
-        raise LabError(f"run {run.title} is {run.reason}; `dmglab archive restore` brings it back")
-    return home.run(run.run_id)
+        raise LabError(where_archived(run))
+    paths = home.run(run.run_id)
+    if paths.root.is_symlink() and not paths.root.exists():
+        raise LabError(f"run {run.title} is in {paths.root.readlink()}, which cannot be reached; mount that folder")
+    return paths
 
 
 def find_checkpoint(text: str, home: HomePaths, asker: str = "") -> Path:

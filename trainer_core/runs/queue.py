@@ -45,6 +45,14 @@ class QueueEntry(msgspec.Struct, kw_only=True, frozen=True):
     detached: bool = False
     """True if the run must outlive the process that queued it: it is left to the detached host while there is one."""
 
+    is_remote: bool = False
+    """True if the run trains on another host, and so waits for no device here."""
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Devices of this computer of which it needs one."""
+        return () if self.is_remote else self.devices
+
     @property
     def problem(self) -> str:
         """Reason why the entry can never start; empty for a valid one."""

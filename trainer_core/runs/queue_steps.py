@@ -39,7 +39,8 @@ class Claim:
 
     life: RunLife
     spec: RunSpec
-    device: DeviceLock
+    device: DeviceLock | None
+    """None for a run on another host."""
 
 
 def enqueue(
@@ -64,6 +65,7 @@ def enqueue(
     entry = QueueEntry(
         run_id=run_id,
         devices=tuple(map(full_name, devices or (spec.device,))),
+        is_remote=spec.is_remote,
         priority=priority,
         held=held,
         detached=detached,
@@ -84,7 +86,12 @@ def enqueue(
 def enqueue_again(home: HomePaths, record: RunRecord, *, first: bool = False) -> RunRecord:
     """Add an ended run to the queue, so that it is resumed; return its new record. Raises LabError."""
     queue, registry = RunQueue(home), RunRegistry(home)
-    entry = QueueEntry(run_id=record.run_id, devices=(full_name(record.device),), detached=first)
+    entry = QueueEntry(
+        run_id=record.run_id,
+        devices=(full_name(record.device),),
+        detached=first,
+        is_remote=read_spec(home.run(record.run_id)).is_remote,
+    )
     waiting = msgspec.structs.replace(
         record, state=RunState.QUEUED, pid=0, pid_create_time=0.0, finished_at=0.0, reason=""
     )
@@ -133,7 +140,7 @@ def claim(home: HomePaths, knows: Callable[[str], bool], *, is_detached_host: bo
                 if entry.held:
                     continue
                 if entry.detached and not is_detached_host and _detached_host_comes(home, entry):
-                    busy.update(entry.devices)
+                    busy.update(entry.wanted)
                     continue
                 found = _claim_one(home, queue, entries, entry, knows, busy)
                 if found is not None:
@@ -171,7 +178,8 @@ def give_up(home: HomePaths, claim: Claim, reason: str) -> None:
     with contextlib.suppress(LabError):  # full disk: the run is not trained in any case
         claim.life.end(RunState.FAILED, reason)
     started(home, claim.life.record.run_id)
-    claim.device.release()
+    if claim.device is not None:
+        claim.device.release()
 
 
 def _claim_one(
@@ -184,31 +192,29 @@ def _claim_one(
 ) -> Claim | None:
     if entry.problem:
         return _fail(home, queue, entries, entry, f"{queue.path}: {entry.problem}")
-    wanted = tuple(name for name in entry.devices if name not in busy)
+    wanted = tuple(name for name in entry.wanted if name not in busy)
     device = DeviceLock.take_first(home, wanted, entry.run_id)
-    if device is None:
+    if device is None and not entry.is_remote:
         busy.update(wanted)
         return None
-    paths = home.run(entry.run_id)
-    try:
-        asked = read_spec(paths)
-        if not knows(asked.runner):
-            device.release()
-            return None
-        lock = RunLock.take(paths)
-    except LabError as error:
-        device.release()
-        return _give_up(home, queue, entries, entry, error)
-    spec = dataclasses.replace(asked, device=device.device)
-    try:
+    with contextlib.ExitStack() as undo:
+        if device is not None:
+            undo.callback(device.release)
+        paths = home.run(entry.run_id)
+        try:
+            asked = read_spec(paths)
+            if not knows(asked.runner):
+                return None
+            lock = RunLock.take(paths)
+        except LabError as error:
+            return _give_up(home, queue, entries, entry, error)
+        undo.callback(lock.release)
+        spec = asked if device is None else dataclasses.replace(asked, device=device.device)
         if spec != asked:
             raw = read_config(paths)
             write_config(paths, spec, str(raw.get("name", "")), tags_of(raw))
-        life = RunLife.resume(home, entry.run_id, lock, state=RunState.PREFLIGHT, device=device.device)
-    except (LabError, OSError):
-        lock.release()
-        device.release()
-        raise
+        life = RunLife.resume(home, entry.run_id, lock, state=RunState.PREFLIGHT, device=spec.device)
+        undo.pop_all()
     return Claim(life, spec, device)
 
 

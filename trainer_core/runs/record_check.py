@@ -21,11 +21,12 @@ from trainer_core.wire.metric_names import FLAT_SCALARS, metric, scalars
 from trainer_core.wire.spec import NATIVE_ID
 
 OWED: tuple[str, ...] = (
-    *(name for name in FLAT_SCALARS if metric(name).group != "policy"),
+    *(name for name in FLAT_SCALARS if metric(name).group != "policy" and not name.startswith("reward_p")),
     "grad_norm",
     "learning_rate",
 )
-"""Scalars required in every update record of our own trainer; losses and values depend on the algorithm."""
+"""Scalars required in every update record of our own trainer; losses and values depend on the algorithm, and logs from
+before December 2026 have no percentiles of rewards."""
 OWED_META = ("task", "algo", "config", "codec", "device", "num_envs")
 OWED_META_OF_A_TRAINING = ("argv", "versions")
 """Fields required besides OWED_META, except in a run made from an imported checkpoint."""
@@ -47,6 +48,7 @@ SPREADS = (
     ("advantage_min", "advantage_mean", "advantage_max"),
     ("return_min", "return_mean", "return_max"),
     ("value_min", "value_mean", "value_max"),
+    ("reward_p10", "reward_p50", "reward_p90"),
     ("dist_p10", "dist_p50", "dist_p90"),
 )
 EVAL_LIMITS = {

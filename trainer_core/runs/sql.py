@@ -25,7 +25,7 @@ from trainer_core.wire.errors import BAD_JSON, FailureError, LabError
 from trainer_core.wire.regular_files import open_regular, read_lines
 from trainer_core.wire.run_record import END_STATES, RunRecord
 
-VERSION = 3
+VERSION = 4
 """Version of the tables; with another one they are rebuilt."""
 BUSY_S = 10.0
 """Seconds to wait for another process that updates the cache."""
@@ -51,7 +51,7 @@ _CHECKPOINT = ("path", "sha256", "size_bytes", "success_rate", "reason")
 
 
 def _view(name: str, kind: str, fields: Iterable[str]) -> str:
-    columns = ", ".join(f"data ->> '$.{field}' AS \"{field}\"" for field in fields)
+    columns = ", ".join(f"data ->> '$.{field}' AS \"{field}\"" for field in ("trace_id", *fields))
     return f"CREATE VIEW {name} AS SELECT run_id, seq, time, env_steps, {columns} FROM records WHERE type = '{kind}';"
 
 

@@ -30,7 +30,7 @@ class NextRun:
     def others_wait(self, device: str) -> bool:
         """Return whether a run in the queue wants `device`; a new run may not overtake it."""
         return any(
-            not entry.held and any(same_device(device, wanted) for wanted in entry.devices)
+            not entry.held and any(same_device(device, wanted) for wanted in entry.wanted)
             for entry in self._queue.entries()
         )
 

@@ -35,6 +35,8 @@ class LaunchPlan:
     name: str = ""
     tags: dict[str, str] = field(default_factory=dict)
     """Labels that group it with other runs (RunRecord.tags)."""
+    wandb: str = ""
+    """PROJECT/NAME at W&B to which the user agreed to send it; empty without that."""
 
     @property
     def command_line(self) -> str:
@@ -46,6 +48,7 @@ def plan_run(
 ) -> LaunchPlan:
     """Return the plan of a run; raises ConfigError when the runner cannot do what `spec` asks for."""
     spec = runner.complete(spec)
+    runner = runner.placed(spec)
     run_dir = home.run(run_id).root
     argv = tuple(runner.command(run_dir))
     return LaunchPlan(run_id, runner, spec, run_dir, argv, runner.folder(run_dir), name, tags or {})

@@ -9,6 +9,8 @@
 | memory                | lab.memory_estimate            | app, CLI, worker                        |
 | algorithm             | lab.task_checks                | app, CLI                                |
 | ROM opens             | envs.startable                 | CLI, worker                             |
+| W&B, if it is ticked  | service.wandb_sender           | app, CLI                                |
+| cluster answers       | runners.native                 | app, CLI                                |
 
 Nothing here imports torch or warp; a probe that hangs is a finding after its patience, not a wait.
 """
@@ -30,6 +32,7 @@ from trainer_core.lab.paths import HomePaths, child_folder
 from trainer_core.lab.tasks import BUILT_IN_TASKS
 from trainer_core.lab.trust import require_own_environment
 from trainer_core.runners.base import AgentRunner
+from trainer_core.service.wandb_sender import check_wandb
 from trainer_core.wire.checks import Check, Found, Status, size
 from trainer_core.wire.environment import child_environment
 from trainer_core.wire.errors import ConfigError, LabError
@@ -41,9 +44,12 @@ __all__ = ["BUILT_IN_TASKS", "Check", "run_checks"]
 DISK_FAIL_BYTES, DISK_WARN_BYTES = 500 << 20, 2 << 30
 
 
-async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> AsyncIterator[Check]:
-    """Yield every check, in the order a person would ask, while the runner's interpreter is probed."""
-    runner = runner.at(home)
+async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner, wandb: str = "") -> AsyncIterator[Check]:
+    """Yield every check, in the order a person would ask, while the runner's interpreter is probed.
+
+    `wandb` is PROJECT/NAME at W&B if the run is to be sent there.
+    """
+    runner = runner.at(home).placed(spec)
     probe = asyncio.create_task(_probe(runner))
     try:
         yield check_home(home)
@@ -51,9 +57,12 @@ async def run_checks(spec: RunSpec, home: HomePaths, runner: AgentRunner) -> Asy
         yield await asyncio.to_thread(runner.check_task, spec, home)
         found = await probe
         yield check_python(found, runner)
-        yield check_device(found, spec, runner)
+        if not spec.is_remote:
+            yield check_device(found, spec, runner)
         for check in await asyncio.to_thread(_check_options, runner, spec, found, home):
             yield check
+        if wandb:
+            yield await asyncio.to_thread(check_wandb, wandb)
     finally:
         probe.cancel()
         await asyncio.wait([probe])

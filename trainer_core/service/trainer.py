@@ -11,6 +11,7 @@ import contextlib
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
+from subprocess import Popen
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from trainer_core.runs.log_reader import History, read_history
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.queue import RunQueue
 from trainer_core.runs.run_lock import INHERITED, RunLock
+from trainer_core.runs.wandb_run import agree, guest_variables
 from trainer_core.service.detached import start_detached_host
 from trainer_core.service.events import EventReader
 from trainer_core.service.guest_log import GuestLog
@@ -38,6 +40,7 @@ from trainer_core.service.plan import LaunchPlan, StopLadder, plan_run
 from trainer_core.service.preload import AheadWorker
 from trainer_core.service.stopping import climb
 from trainer_core.service.telemetry import Telemetry
+from trainer_core.service.wandb_sender import end_sender, start_sender
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
 from trainer_core.wire.run_record import RunRecord, RunState, fold
@@ -82,6 +85,8 @@ class TrainerService:
         self.runs: dict[str, RunRecord] = {}
         self.missed: dict[str, int] = {}
         """Number of records by run that its pipe lost while this process was busy; they were read from the log."""
+        self.senders: dict[str, Popen[bytes]] = {}
+        """Processes by run that send it to W&B, as the user agreed."""
         self._live: dict[str, HostedRun] = {}
         self._launching: dict[str, HostedRun] = {}
         self._hearing = EventReader(self._live, self._note, self.missed, self._tell)
@@ -140,11 +145,14 @@ class TrainerService:
         """Start the plan's run, or queue it while its device is busy or others wait for the device; return its record.
 
         Without `wait` it trains at once, beside other runs on its device. With `detach` the detached host starts it,
-        and continues when this process ends. Raises DiskError when the run directory cannot be written, LabError when
-        the process cannot be started; the run is then recorded as failed.
+        and continues when this process ends; a run on another host is started so too, unless `wait` is off. Raises
+        DiskError when the run directory cannot be written, LabError when the process cannot be started; the run is then
+        recorded as failed.
         """
-        device = None
-        if not detach and not (wait and self._turns.others_wait(plan.spec.device)):
+        device, needs_device = None, not plan.spec.is_remote
+        agree(self.home.run(plan.run_id), plan.wandb, plan.name)
+        detach = detach or (wait and not needs_device)
+        if needs_device and not detach and not (wait and self._turns.others_wait(plan.spec.device)):
             device = DeviceLock.take(self.home, plan.spec.device, plan.run_id)
         if device is None and (wait or detach):
             await self.ahead.end()  # its run may have to wait for long
@@ -195,11 +203,13 @@ class TrainerService:
         lock = RunLock.take(self.home.run(run_id))
         device = None
         try:
-            if not (wait and self._turns.others_wait(spec.device)):
+            if not spec.is_remote and not (wait and self._turns.others_wait(spec.device)):
                 device = DeviceLock.take(self.home, spec.device, run_id)
             if device is None and wait:
                 lock.release()
-                record = queue_steps.enqueue_again(self.home, record)
+                record = queue_steps.enqueue_again(self.home, record, first=spec.is_remote)
+                if spec.is_remote:
+                    self._start_detached_host(self.home)
                 self._turns.plans[run_id] = plan
                 self._show(record, f"position {self.position(run_id)} in the queue")
                 return record
@@ -221,9 +231,13 @@ class TrainerService:
         runner = find_runner(spec.runner, self.runners)
         if not runner.capabilities.exact_resume:
             raise ConfigError(f"{runner.title} cannot resume a run: start a new one")
-        if not runner.find_checkpoints(paths.root):
+        if not (runner.find_checkpoints(paths.root) or paths.job.exists()):
             raise ConfigError(f"run {record.title} has no checkpoint to go on from: start a new run")
         return record, runner, spec
+
+    def can_go_on(self, run: RunRecord) -> bool:
+        """Return whether a run has something to resume: a checkpoint, or a job on another host."""
+        return bool(run.last_checkpoint) or self.home.run(run.run_id).job.exists()
 
     async def _launch(self, kept: HostedRun) -> RunRecord:
         plan, life = kept.plan, kept.life
@@ -235,7 +249,7 @@ class TrainerService:
             kept.child = await self.ahead.start_child(
                 plan.argv,
                 cwd=plan.cwd,
-                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock)},
+                env={"PYTHONUNBUFFERED": "1", INHERITED: str(lock), **guest_variables(life.paths)},
                 log_path=life.paths.worker_log,
                 pass_fds=(lock, kept.device.descriptor) if kept.device else (lock,),
                 decode=plan.runner.parse,
@@ -255,6 +269,8 @@ class TrainerService:
             if kept.waited:
                 queue_steps.started(self.home, run_id)
         life.launched(kept.child.pid)
+        if (sender := start_sender(life.paths)) is not None:
+            self.senders[run_id] = sender
         self._live[run_id] = kept
         self._show(life.record, "starting the worker")
         return life.record
@@ -475,6 +491,7 @@ class TrainerService:
             self._tell(LogLines(kept.plan.run_id, (str(error),)))
         if kept.guest_log is not None:
             kept.guest_log.close()
+        end_sender(self.senders.get(kept.plan.run_id))
         kept.release()
         self._show(kept.life.record)
 

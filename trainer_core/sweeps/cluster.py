@@ -38,7 +38,8 @@ def connect(address: str) -> Any:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ConfigError(
-            "--ray needs Ray: python -m pip install ray, on every node; without --ray the sweep runs on this computer"
+            "--ray needs Ray: python -m pip install 'dmglab[ray]', on every node; without --ray the sweep runs on this "
+            "computer"
         ) from None
     _check_answer(address)
     # A checkout is used at its path (the nodes share it, as they share the home).

@@ -171,7 +171,7 @@ def _check(sweep: Sweep, folder: str) -> None:
         raise ConfigError(f"base lacks {', '.join(sorted(missing))}")
     for trial in sweep.trials:
         config = sweep.spec(trial).configure(RunConfig)
-        if not (config.seconds or config.total_env_steps or config.target_success):
+        if not config.has_limit:
             raise ConfigError(f"trial {trial.number} has no limit and would never end")
 
 

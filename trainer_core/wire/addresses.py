@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from trainer_core.wire.environment import variables
@@ -11,6 +12,8 @@ from trainer_core.wire.errors import ConfigError
 
 ARC_KEY, LLM_KEY = "ARC_API_KEY", "DMGLAB_LLM_KEY"
 """Environment variables that hold API keys; each key is sent only to the server that the user named."""
+LLM_EXAMPLE = "http://127.0.0.1:8080/v1"
+"""Example address of a language model's server."""
 _SECRET_NAME = re.compile(r"(?i)(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 """Names of environment variables whose values are secret: WANDB_API_KEY, HF_TOKEN, ours."""
 _USERINFO = re.compile(r"(?<=://)[^/\s\"'<>]*@")
@@ -38,6 +41,28 @@ def check_server(text: str, variable: str, example: str) -> None:
         )
     if not named or not text.isprintable() or any(letter.isspace() for letter in text):
         raise ConfigError(f"{shown_address(text)}: name a server like {example}")
+
+
+def check_cluster(text: str) -> None:
+    """Raise ConfigError unless `text` is empty, or the address of a Ray dashboard on this computer."""
+    if not text:
+        return
+    host, port = "", None
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(text)
+        if parts.scheme == "ray+http" and parts.path in ("", "/") and not parts.query + parts.fragment:
+            host, port = parts.hostname or "", parts.port
+    if not host or not port or "@" in text or not text.isprintable():
+        raise ConfigError(
+            f"on: {shown_address(text)}: name the dashboard of a Ray cluster like ray+http://127.0.0.1:8265"
+        )
+    with contextlib.suppress(ValueError):
+        if host == "localhost" or ip_address(host).is_loopback:
+            return
+    raise ConfigError(
+        f"on: {host} is not this computer, and whoever reaches Ray's port may run programs there: keep it closed, "
+        f"open a tunnel (ssh -N -L {port}:127.0.0.1:{port} {host}) and name ray+http://127.0.0.1:{port}"
+    )
 
 
 def shown_address(text: str) -> str:

@@ -49,8 +49,10 @@ class Algorithm:
     """`module:NAME` of the algorithm's `trainer_core.learn.registry.Implementation`."""
     fields: tuple[str, ...] = ()
     """Fields of RunConfig that this algorithm reads and others may ignore."""
+    longest_rollout: int = 0
+    """Longest rollout in steps with which it is known to learn on a Game Boy; 0 = any."""
     caution: str = ""
-    """Known failure to learn on a Game Boy, in one sentence; shown before a run starts."""
+    """The reason, in one sentence; shown before a run with longer rollouts starts."""
     check: Callable[[Sizes], None] = _anything
     """Rule that raises ConfigError, its message beginning with a field's name, for a configuration that cannot run."""
 
@@ -82,8 +84,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             summary="one optimizer step per rollout, in slices that bound its memory",
             implementation="trainer_core.learn.a2c:A2C",
             fields=("num_minibatches", "gae_lambda", "ent_coef", "vf_coef", "normalize_advantage"),
-            caution="A2C does not learn Pocket Quest's first stage: 19 % after 186,000 steps, "
-            "where PPO has 100 % after 31,000 (docs/notebook/learning.md)",
+            longest_rollout=8,
+            caution="A2C makes one optimizer step per rollout: in rollouts of 32 steps it does not learn "
+            "Pocket Quest's first stage, in rollouts of 5 it does (docs/notebook/learning.md)",
         ),
     )
 }

@@ -35,3 +35,5 @@ FULL = RunnerCapabilities(
     pause=True, graceful_stop=True, checkpoints=True, exact_resume=True, warm_start=True, play=True, watch=True
 )
 """Capabilities of our own trainer."""
+ELSEWHERE = FULL.but(pause=False, checkpoints=False, watch=False)
+"""Capabilities of our own trainer on another host."""

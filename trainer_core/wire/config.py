@@ -7,6 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from trainer_core.wire.addresses import check_cluster
 from trainer_core.wire.algorithms import ALGORITHMS, find_algorithm
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import MAX_ENV_STEPS, MAX_SECONDS, MAX_SEED, check_device, check_fields
@@ -28,6 +29,8 @@ class RunConfig:
     or pocket_quest/*."""
     device: str = field(default="cpu", metadata=_meta("Device", "basics"))
     """cpu or cuda:N."""
+    on: str = field(default="", metadata=_meta("Run on", "basics"))
+    """Ray cluster on which to train, by its dashboard: ray+http://127.0.0.1:8265; empty = this computer."""
     algo: Algo = field(default="ppo", metadata=_meta("Algorithm", "basics", choices=tuple(ALGORITHMS)))
     """Learning algorithm."""
     num_envs: int = field(default=32, metadata=_meta("Game Boys", "basics", minimum=1, maximum=1 << 17))
@@ -40,6 +43,10 @@ class RunConfig:
         default=0, metadata=_meta("Stop after steps", "learning", minimum=0, maximum=MAX_ENV_STEPS)
     )
     """Stop after so many environment steps; 0 = no limit."""
+    max_episodes: int = field(
+        default=0, metadata=_meta("Stop after episodes", "learning", minimum=0, maximum=MAX_ENV_STEPS)
+    )
+    """Stop once so many training episodes have ended, resumes included, at the end of that update; 0 = no limit."""
     target_success: float = field(default=0.0, metadata=_meta("Stop at success", "basics", minimum=0, maximum=1))
     """Stop once this share of greedy episodes succeeds on every task, in two validations in a row, or in one where
     sampled play reaches 0.8 of it; 0 = do not stop. If a second process validates (`validate_on`), the run ends some
@@ -121,15 +128,24 @@ class RunConfig:
     """Number of checkpoints to keep besides the best and the newest."""
     log_every: int = field(default=1, metadata=_meta("Record every", "logging", minimum=1, maximum=10**6))
     """Updates between two update records."""
+    record_clips: int = field(default=0, metadata=_meta("Clip every", "logging", minimum=0, maximum=10**6))
+    """Updates between two clips of the first Game Boy while it trains, of at most 200 pictures, in training/videos of
+    the data folder; another process encodes them, which may slow training down. 0 = none."""
     threads: int = field(default=0, metadata=_meta("CPU threads", "logging", minimum=0, maximum=256))
     """Number of threads that learn on a CPU; 0 = choose."""
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_device(self.device)
+        check_cluster(self.on)
         find_algorithm(self.algo).check(self)
         if self.lr_schedule == "linear" and not self.total_env_steps:
             raise ConfigError("lr_schedule linear needs total_env_steps: its rate ends there at 0")
+
+    @property
+    def has_limit(self) -> bool:
+        """True if something besides the user ends the run."""
+        return bool(self.seconds or self.total_env_steps or self.max_episodes or self.target_success)
 
     @property
     def batch_size(self) -> int:

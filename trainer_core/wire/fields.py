@@ -32,12 +32,13 @@ def described(
     choices: tuple[str, ...] = (),
     is_folder: bool = False,
     is_file: bool = False,
+    is_dataset: bool = False,
 ) -> dict[str, Any]:
     """Return the metadata of a configuration field that the app's form shows.
 
     `group` is basics, env, learning or logging.
 
-    A text with `is_folder` or `is_file` can also be chosen in a dialog.
+    A text with `is_folder` or `is_file` can also be chosen in a dialog; one with `is_dataset` may name a kept dataset.
     """
     shown = {
         "label": label,
@@ -46,6 +47,7 @@ def described(
         "choices": choices,
         "is_folder": is_folder,
         "is_file": is_file,
+        "is_dataset": is_dataset,
     }
     return limits(minimum, maximum) | shown
 

@@ -26,6 +26,8 @@ ratio: one sum over another, 0 where that is 0; last: computed on the last rollo
 steps; run: known to the run, not measured on a device."""
 
 TIME_PREFIX = "time/"
+PHASE = "phase"
+"""Metric of runs that learn from a dataset first: 0 offline, 1 online."""
 TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "episode_length")
 """Metrics that a run of several tasks also reports for each task, as `<metric>/<task>`."""
 
@@ -171,6 +173,12 @@ METRICS: tuple[Metric, ...] = (
     _of("reward_min", "Lowest reward", "env", "min", "Lowest reward of a step.", label="min"),
     _of("reward_max", "Highest reward", "env", "max", "Highest reward of a step.",
         "reward_min", "max"),
+    _of("reward_p10", "Reward, lowest tenth", "env", "last", "10th percentile of the rewards of the last rollout.",
+        "reward_min", "lowest tenth"),
+    _of("reward_p50", "Reward, median", "env", "last", "Median reward of the last rollout.",
+        "reward_min", "median"),
+    _of("reward_p90", "Reward, highest tenth", "env", "last", "90th percentile of the rewards of the last rollout.",
+        "reward_min", "highest tenth"),
 
     _of("sps", "Environment steps per second", "perf", "run",
         "Environment steps per second since the previous record, including validation.",
@@ -247,7 +255,7 @@ _ENVELOPE = frozenset({"v", "run_id", "seq", "time", "trace_id"})
 FLAT_SCALARS: tuple[str, ...] = tuple(
     field.name
     for field in msgspec.structs.fields(UpdateRecord)
-    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics")
+    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics", "mind")
 )
 """Numbers that an update record may hold under a key of its own; all others are in its `metrics`."""
 

@@ -135,8 +135,10 @@ def _guard(charge: int, parent_end: int, charge_end: int) -> None:
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    for low, high in itertools.pairwise([-1, *sorted((parent_end, charge_end)), 1 << 16]):
+    # Standard output last: its end tells a reader that this process holds nothing else any more, such as a lock.
+    for low, high in itertools.pairwise([2, *sorted((parent_end, charge_end)), 1 << 16]):
         os.closerange(low + 1, high)
+    os.closerange(0, 3)
     ended = select.poll()
     ended.register(parent_end, select.POLLIN)
     ended.register(charge_end, select.POLLIN)

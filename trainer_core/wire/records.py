@@ -51,7 +51,21 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
     """Unix time in seconds at which the record was made."""
 
 
-class MetaRecord(Record, frozen=True, tag="meta"):
+class LogLine(Record, kw_only=True, frozen=True):
+    """Fields that all records of the log have besides those of every record."""
+
+    trace_id: str = ""
+    """`trace_of` the update that the record belongs to; empty in records written before December 2026, apart from
+    updates."""
+
+
+def trace_of(run_id: str, update: int) -> str:
+    """Return the id that all records about the weights of a run after `update` updates share, and the checkpoint of
+    these weights."""
+    return f"{run_id}-{update}"
+
+
+class MetaRecord(LogLine, frozen=True, tag="meta"):
     """First line of every log, with all data needed to repeat the run.
 
     Only `runner` is required; `native` runs fill every field.
@@ -79,7 +93,17 @@ class MetaRecord(Record, frozen=True, tag="meta"):
     """Versions of python, torch, warp, cuda, driver, numpy, dmglab; an absent one is an empty string."""
 
 
-class UpdateRecord(Record, frozen=True, tag="update"):
+class Mind(msgspec.Struct, frozen=True):
+    """Beliefs and intentions of a BDI agent at the end of an update; the lists are shortened to fit into a line."""
+
+    episode: Count
+    step: Count
+    beliefs: list[str]
+    intentions: list[str]
+    messages: list[str] = []
+
+
+class UpdateRecord(LogLine, frozen=True, tag="update"):
     """Measurements of the updates since the previous record: one point of every training curve.
 
     The first three numbers are required. The other flat fields are UNSET where a trainer does not measure them; values
@@ -90,11 +114,13 @@ class UpdateRecord(Record, frozen=True, tag="update"):
     wall_time_s: float
     sps: float
     """Environment steps per second since the previous update record."""
-    trace_id: str = ""
     update: Count | UnsetType = UNSET
     opt_steps: Count | UnsetType = UNSET
     updates_per_s: float | UnsetType = UNSET
     reward_mean: float | UnsetType = UNSET
+    reward_p10: float | UnsetType = UNSET
+    reward_p50: float | UnsetType = UNSET
+    reward_p90: float | UnsetType = UNSET
     done_rate: float | UnsetType = UNSET
     trunc_rate: float | UnsetType = UNSET
     reset_rate: float | UnsetType = UNSET
@@ -121,9 +147,11 @@ class UpdateRecord(Record, frozen=True, tag="update"):
     """Seconds spent since the previous record, by section of the loop."""
     metrics: dict[str, float] = {}
     """Further scalars by name."""
+    mind: Mind | UnsetType = UNSET
+    """Of a trainer whose agent has beliefs."""
 
 
-class EpisodeRecord(Record, frozen=True, tag="episode"):
+class EpisodeRecord(LogLine, frozen=True, tag="episode"):
     """Episode that was stored for the user to look at; its files are in `episodes/` of the run."""
 
     env_steps: Count
@@ -140,7 +168,7 @@ class EpisodeRecord(Record, frozen=True, tag="episode"):
     """Task that was played; empty in records written before November 2026."""
 
 
-class EvalRecord(Record, frozen=True, tag="eval"):
+class EvalRecord(LogLine, frozen=True, tag="eval"):
     """Result of one validation, on starts that are not used in training."""
 
     env_steps: Count
@@ -160,7 +188,7 @@ class EvalRecord(Record, frozen=True, tag="eval"):
     """True for the result of one of several tasks; a record with the result over all tasks follows."""
 
 
-class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
+class CheckpointRecord(LogLine, frozen=True, tag="checkpoint"):
     """Checkpoint, reported only after its directory was fsynced and renamed into place."""
 
     env_steps: Count
@@ -180,7 +208,7 @@ class CheckpointRecord(Record, frozen=True, tag="checkpoint"):
     """Environment steps at which the weights that had these success rates were trained; -1 if unknown."""
 
 
-class ResumeRecord(Record, frozen=True, tag="resume"):
+class ResumeRecord(LogLine, frozen=True, tag="resume"):
     """Continuation of the run from a checkpoint, whose counters the record repeats."""
 
     env_steps: Count
@@ -190,7 +218,7 @@ class ResumeRecord(Record, frozen=True, tag="resume"):
     """Sequence number of the last complete line in the log."""
 
 
-class ErrorRecord(Record, frozen=True, tag="error"):
+class ErrorRecord(LogLine, frozen=True, tag="error"):
     """Failure of the run; `receipt` is the folder with the files that reproduce it."""
 
     kind: str

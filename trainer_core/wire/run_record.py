@@ -114,9 +114,21 @@ ARCHIVED = "archived: "
 """Beginning of the reason of an archived run; the file name follows."""
 
 
+TRASHED = "in the trash: "
+"""Beginning of the reason of a run in the trash; its folder follows."""
+STORAGE_TAG = "storage"
+"""Tag of a run that was moved: name and kind of its storage profile."""
+
+
 def is_archived(run: RunRecord) -> bool:
-    """Return whether the run is archived in one file and its folder removed."""
-    return run.state.is_end and run.reason.startswith(ARCHIVED)
+    """Return whether the run's folder is gone, into an archive or the trash."""
+    return run.state.is_end and run.reason.startswith((ARCHIVED, TRASHED))
+
+
+def where_archived(run: RunRecord) -> str:
+    """Return a sentence on an archived run: where it is, and the command that brings it back."""
+    command = "storage undo" if run.reason.startswith(TRASHED) else "archive restore"
+    return f"run {run.title} is {run.reason}; `dmglab {command}` brings it back"
 
 
 LONGEST_ID = 200

@@ -76,6 +76,11 @@ class RunSpec:
         return dataclasses.replace(self, options=options)
 
     @property
+    def is_remote(self) -> bool:
+        """True for a run that trains on another host, and so needs no device of this one."""
+        return bool(self.options.get("on"))
+
+    @property
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 

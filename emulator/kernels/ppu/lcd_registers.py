@@ -54,7 +54,7 @@ from emulator.kernels.ppu.stat_interrupt import (
     settle_at,
 )
 from emulator.kernels.ppu.vram_oam_access import access_time, hide_status, lcd_is_on
-from emulator.state.batch import Console
+from emulator.state.batch import TRAP_TICK, Console
 
 HAND_OFF_DOT = wp.constant(T_CYCLES_PER_FRAME - 53)  # line 0 begins 13 M-cycles later
 
@@ -199,6 +199,13 @@ def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
     evaluate(c, mem, t_cycles + U(1), value & 0x78)
 
 
+@wp.func
+def end_tick(c: wp.ref[Console], t: U):
+    """End the launch at time `t`, in which the LCD is switched on or off, if it is trapped there."""
+    if c.trap == U(TRAP_TICK):
+        c.launch_end = t
+
+
 @wp.func(inline=False)
 def switch_on(c: wp.ref[Console], mem: Q, t: U):
     """Switch the LCD on: line 0 began two M-cycles ago, without mode 2; the first picture stays blank."""
@@ -211,6 +218,7 @@ def switch_on(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_end_line = U(0)
     c.ppu_blank = U(1)
     let_vram_pass(c, U(0))
+    end_tick(c, t)
 
 
 @wp.func(inline=False)
@@ -227,6 +235,7 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_carry = U(0)
     c.ppu_end_line = U(0)
     c.ppu_blank = U(1)
+    end_tick(c, t)
 
 
 @wp.func

@@ -22,7 +22,17 @@ from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import FLAT, update_map
 from emulator.kernels.ppu.lcd_registers import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
 from emulator.rom import control_rows
-from emulator.state.batch import HALTED, LOCKED, RUNNING, STOPPED, TRAP_LD_B_B, TRAP_STEP, TRAP_STEPPED, Console
+from emulator.state.batch import (
+    HALTED,
+    LOCKED,
+    RUNNING,
+    STOPPED,
+    TRAP_LD_B_B,
+    TRAP_STEP,
+    TRAP_STEPPED,
+    TRAP_TICK,
+    Console,
+)
 
 EI = control_rows.SLOW_KINDS["ei"]
 DI = control_rows.SLOW_KINDS["di"]
@@ -354,6 +364,12 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         let_happen(c, mem, rom, now)
         o.pc = stop(c, mem, now, pc)
         o.more = U(1)
+    elif kind == U(LOCK) and c.trap == U(TRAP_TICK):
+        c.now = now - U(1)  # the launch ends in front of it
+        c.launch_end = c.now
+        settle_ei(c, I(c.now - c.ei_time) > I(0))
+        o.pc = (pc - U(1)) & U(0xFFFF)
+        o.more = U(1)
     elif kind == U(LOCK):
         let_happen(c, mem, rom, now)
         hold_cpu(c, mem, U(LOCKED), now)
@@ -364,7 +380,7 @@ def control_op(c: wp.ref[Console], mem: Q, rom: Q, kind: U, now: U, pc: U, lengt
         o.pc = (pc - length) & U(0xFFFF)
         o.more = U(1)
     if o.more != U(0):
-        c.deadline = now  # attend at once
+        c.deadline = c.now  # attend at once
     else:
         set_deadline(c, mem, now)
     return o.pc

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QComboBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from gui.features.curves.dock import OwnPage
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
+from gui.kit.boxes import named, vbox
 from gui.kit.labels import label
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.session import Session
 from gui.state.telemetry import TelemetryModel
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.text_episodes import EpisodeBatch, TextEpisode, batches, read_batch
-from trainer_core.wire.records import BeliefsEvent
+from trainer_core.wire.records import BeliefsEvent, Mind
 
 NO_BELIEFS = "No beliefs yet: an agent reports them several times a second while its run is shown here"
 MIND_SECTIONS = ("Beliefs", "Intentions", "Messages")
@@ -28,15 +29,11 @@ class BeliefsTab(OwnPage):
         self._model, self._playing = model, playing
         self._with_mind = {r.id for r in session.runners if r.capabilities.beliefs}
         self._played: BeliefsEvent | None = None
-        self._shown: BeliefsEvent | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
+        self._shown: BeliefsEvent | Mind | None = None
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=8)
         self.heading = label(tr(NO_BELIEFS), "muted", wrap=True)
         column.addWidget(self.heading)
-        self.tree = QTreeWidget()
-        self.tree.setObjectName(names.BELIEFS_TREE)
-        self.tree.setAccessibleName(tr("Beliefs, intentions and messages"))
+        self.tree = named(QTreeWidget(), names.BELIEFS_TREE, tr("Beliefs, intentions and messages"))
         self.tree.setHeaderHidden(True)
         self.tree.setFont(theme.mono_font())
         self.sections = [QTreeWidgetItem(self.tree, [tr(title)]) for title in MIND_SECTIONS]
@@ -68,7 +65,7 @@ class BeliefsTab(OwnPage):
         if event is None:
             self.heading.setText(tr(NO_BELIEFS))
             return
-        who = tr("The agent at the buttons") if self._played else self._model.label(event.run_id)
+        who = tr("The agent at the buttons") if self._played else self._model.label(self._model.focus)
         self.heading.setText(
             tr("{who}: episode {episode}, step {step}", who=who, episode=event.episode, step=event.step)
         )
@@ -105,18 +102,14 @@ class EpisodesTab(OwnPage):
         self._batches: list[EpisodeBatch] = []
         self._shown: list[TextEpisode] = []
         self._stamp = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=8)
         self.heading = label(tr(NO_EPISODES), "muted", wrap=True)
         column.addWidget(self.heading)
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("Training step"))
         self.choice.currentIndexChanged.connect(self._show_batch)
         column.addWidget(self.choice)
-        self.table = QTreeWidget()
-        self.table.setObjectName(names.EPISODES_TABLE)
-        self.table.setAccessibleName(tr("Questions and answers"))
+        self.table = named(QTreeWidget(), names.EPISODES_TABLE, tr("Questions and answers"))
         self.table.setRootIsDecorated(False)
         self.table.setFont(theme.mono_font())
         self.table.setHeaderLabels([tr("Question"), tr("Answer"), tr("Reward")])
@@ -145,7 +138,7 @@ class EpisodesTab(OwnPage):
         self.choice.blockSignals(True)
         self.choice.clear()
         for batch in found:
-            self.choice.addItem(tr("Step {step}, {mode}", step=f"{batch.step:,}", mode=tr(EPISODE_MODES[batch.mode])))
+            self.choice.addItem(tr("Step {step:,}, {mode}", step=batch.step, mode=tr(EPISODE_MODES[batch.mode])))
         self.choice.setCurrentIndex(found.index(kept) if kept in found else 0)
         self.choice.blockSignals(False)
         self._show_batch()
@@ -178,7 +171,7 @@ class EpisodesTab(OwnPage):
 
 
 def _row(episode: TextEpisode) -> QTreeWidgetItem:
-    reward = "" if episode.reward is None else f"{episode.reward:.2f}"
+    reward = "" if episode.reward is None else number(episode.reward, ".2f")
     mark = {True: "\u2713 ", False: "\u2717 ", None: ""}[episode.is_right]
     row = QTreeWidgetItem([_line(episode.question), _line(episode.answer), mark + reward])
     for place in range(3):

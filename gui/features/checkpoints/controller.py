@@ -167,7 +167,7 @@ class CheckpointsController(QObject):
         if str(card.folder) in (now.checkpoint, now.rival):
             return tr("This checkpoint is already playing: select another one")
         if now.task not in split_tasks(card.task):
-            return tr("This checkpoint belongs to another task, {task}", task=card.task)
+            return tr("This checkpoint belongs to another task, {task}", task=self._session.task_title(card.task))
         if not self._playing.player.can_load(card.folder):
             return tr("Only policies of the same trainer can play side by side")
         return ""
@@ -279,8 +279,9 @@ class CheckpointsController(QObject):
         for card in cards:  # a scan may have found it meanwhile, without verifying it
             self.model.put(replace(card, integrity="verified"))
         self.model.select(folder)
+        title = self._session.task_title(run.task)
         self._notices.tell(
-            tr("Imported"), tr("{task}, {env_steps:,} steps", task=run.task, env_steps=run.env_steps), "good"
+            tr("Imported"), tr("{task}, {env_steps:,} steps", task=title, env_steps=run.env_steps), "good"
         )
 
     # -- following runs ---------------------------------------------------------------------

@@ -5,31 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPixmap, QPixmapCache
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QListView,
-    QStackedWidget,
-    QStyle,
-    QStyledItemDelegate,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QGridLayout, QListView, QStackedWidget, QStyle, QStyledItemDelegate, QWidget
 
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import every, hbox, named, put, vbox
 from gui.kit.containers import Dock, empty_page
 from gui.kit.icons import paint_icon
-from gui.kit.labels import AGES_MS, ElidedLabel, ago, keep_ages, label, size_text
+from gui.kit.labels import AGES_MS, ElidedLabel, ago, choice_box, keep_ages, label, size_text
 from gui.kit.painting import guarded_item
 from gui.kit.screen import Palette
 from gui.kit.style_sheet import CARD_ROW, GAP, ICON, MARK
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.checkpoints import RATES, CheckpointCard, CheckpointList
 from trainer_core.wire.playing import PolicyMode
 
@@ -38,7 +29,7 @@ _MODES = {
     "greedy": ("Greedy", "Always the most likely action"),
     "sample": ("Sampled", "Drawn from the policy's probabilities, as in training"),
 }
-_ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Run")
+_ROWS = ("Task", "Algorithm", "Steps", "Success", "", "", "Saved", "Integrity", "Dataset", "Run")
 HEADING, LINE, BAR_WIDTH, SIGN = 32, 20, 3, 12
 """Pixels: heading above the first row of a task and algorithm, line of text, bar of a chosen row, small icon."""
 THUMB = QRect(16, 8, 80, 72)
@@ -64,9 +55,7 @@ class CheckpointsDock(Dock):
     ) -> None:
         super().__init__(tr("Checkpoints"), names.CHECKPOINTS_DOCK)
         self._model = model
-        self.list = QListView()
-        self.list.setObjectName(names.CHECKPOINT_LIST)
-        self.list.setAccessibleName(tr("Checkpoints"))
+        self.list = named(QListView(), names.CHECKPOINT_LIST, tr("Checkpoints"))
         self.list.setModel(model)
         self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
 
@@ -90,9 +79,7 @@ class CheckpointsDock(Dock):
         own = action_button(actions["ownCheckpoints"], "ownCheckpointsButton")
         own.setProperty("role", "small")
         self.head.addWidget(own)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 8, 12, 12)
-        row.setSpacing(4)
+        row = hbox(margins=(12, 8, 12, 12), spacing=4)
         for action_id, name in (
             ("deploy", names.DEPLOY_BUTTON),
             ("deployBeside", "deployBesideButton"),
@@ -103,11 +90,8 @@ class CheckpointsDock(Dock):
             made.setProperty("narrow", True)
             row.addWidget(made, 1)
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._stack, 1)
-        column.addLayout(row)
+        column = vbox(body, spacing=0)
+        put(column, (self._stack, 1), row)
         self.setWidget(body)
         model.selection_changed.connect(self._on_selection)
         for signal in (model.rowsInserted, model.rowsRemoved, model.shown_changed):
@@ -168,10 +152,8 @@ class TrainedPage(QWidget):
 
     def __init__(self, playing: PlayController, checkpoints: CheckpointList) -> None:
         super().__init__()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        self._playing = playing
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=8)
+        self._playing, self._task_title = playing, checkpoints.task_title
         self._hint = label("", "muted", wrap=True)
         column.addWidget(self._hint)
         grid = QGridLayout()
@@ -182,26 +164,19 @@ class TrainedPage(QWidget):
         for row, (name, value) in enumerate(zip(_ROWS, self._values, strict=True)):
             grid.addWidget(label(tr(name) if name else "", "muted"), row, 0)
             grid.addWidget(value, row, 1)
-        column.addLayout(grid)
-        column.addWidget(label(tr("Actions"), "muted"))
-        self.modes = QComboBox()
-        self.modes.setObjectName("policyMode")
-        self.modes.setAccessibleName(tr("How the policy chooses its actions"))
-        for value, (text, _) in _MODES.items():
-            self.modes.addItem(tr(text), value)
+        put(column, grid, label(tr("Actions"), "muted"))
+        modes = ((value, tr(text)) for value, (text, _) in _MODES.items())
+        self.modes = choice_box("policyMode", tr("How the policy chooses its actions"), modes)
         self.modes.activated.connect(lambda: self._choose(self.modes.currentData()))
         column.addWidget(self.modes)
-        self.mode_words = label("", "muted", wrap=True)
-        self.mode_words.setObjectName("policyModeWords")
+        self.mode_words = named(label("", "muted", wrap=True), "policyModeWords")
         column.addWidget(self.mode_words)
         playing.changed.connect(self._tell_mode)
         self._tell_mode()
         column.addStretch(1)
         checkpoints.selection_changed.connect(lambda: self.show_card(checkpoints.selected))
         self.show_card(checkpoints.selected)
-        self._ages = QTimer(self, interval=AGES_MS)
-        self._ages.timeout.connect(lambda: self.show_card(checkpoints.selected))
-        self._ages.start()
+        self._ages = every(self, AGES_MS, lambda: self.show_card(checkpoints.selected))
 
     def _choose(self, mode: PolicyMode) -> None:
         self._playing.policy_mode = mode
@@ -226,12 +201,13 @@ class TrainedPage(QWidget):
             rates = list(dict.fromkeys(map(card.rate_words, RATES)))
             rates += [""] * (len(RATES) - len(rates))
             texts = [
-                card.task,
-                card.algo,
-                f"{card.env_steps:,}",
+                self._task_title(card.task),
+                card.algo.upper(),
+                number(card.env_steps),
                 *rates,
                 ago(card.created_at),
                 tr(card.integrity),
+                card.offline_dataset,
                 card.run_id,
             ]
         for value, text in zip(self._values, texts, strict=True):
@@ -302,7 +278,10 @@ class _CardDelegate(QStyledItemDelegate):
         paint_icon(painter, mark, name, color)
         painter.setFont(theme.small_font())
         painter.setPen(QColor(getattr(colors, color)))
-        integrity, age = tr(card.integrity), f"{ago(card.created_at)}, {size_text(card.size_bytes)}"
+        integrity, age = (
+            tr(card.integrity),
+            f"{ago(card.created_at)}, {size_text(card.size_bytes)}, {card.place or tr('local')}",
+        )
         low.setLeft(_write(painter, low.adjusted(MARK + 6, 0, 0, 0), integrity) + 6)
         painter.setPen(QColor(colors.muted))
         _write(painter, low, age)

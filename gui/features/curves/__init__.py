@@ -315,6 +315,15 @@ def define_dashboards(
         follows=focus,
     )
     add(
+        "openWandb",
+        tr("Open the run on Weights & Biases"),
+        dashboards.open_wandb,
+        short=tr("Open on W&B"),
+        tip=tr("Open the page of a run that was sent there"),
+        refusal=runs.refusal,
+        follows=focus,
+    )
+    add(
         "exportWandb",
         tr("Export the run for Weights & Biases"),
         dashboards.export_wandb,

@@ -46,8 +46,8 @@ from gui.kit import theme
 from gui.kit.labels import ElidedLabel, icon_button, label
 from gui.kit.object_names import PLOT_PREFIX
 from gui.kit.painting import PLACEHOLDER, guarded
-from gui.kit.plot_shapes import Scene, tick_rows, value_text
-from gui.kit.words import tr
+from gui.kit.plot_shapes import CROWD, Scene, tick_rows, value_text
+from gui.kit.words import number, tr
 from gui.state.metric_series import CLOCK
 from gui.state.telemetry import TelemetryModel
 
@@ -101,6 +101,8 @@ class PlotCard(QWidget):
         self.log_y = self.has_axis = self.can_move = False
         """Logarithmic y axis; labels below the x axis; the user may drag the title to move the plot."""
         self.redraws = 0
+        self.drawn_at = 0.0
+        """Time of `time.perf_counter` at the end of the last redraw."""
         self.canvas: PlotCanvas | None = None
         """Made by the first `redraw` with data, since it loads PyQtGraph."""
         self.tools: CardTools | None = None
@@ -247,19 +249,25 @@ class PlotCard(QWidget):
             return False
         self._drawn, self._pending = key, None
         self.redraws += 1
-        self.show_crosshair()
+        self.drawn_at = time.perf_counter()
         if self.model.highlight:
             self.show_highlight()
+        else:
+            self.show_crosshair()
         return True
 
     def scene(self, width: int, height: int, deadline: float = math.inf) -> Scene | None:
         """Return what a canvas of this size shows; None when `deadline` passed before it was computed."""
-        runs, x_range = self._lines.runs, self._shown_range
-        columns = max(64, width - 60 - self.names_width())
+        runs, x_range, columns = self._lines.runs, self._shown_range, self._columns(width)
         if not self._lines.compute(runs, *x_range, columns, deadline):
             return None
         rows = tick_rows(height - ROOM_BELOW)
         return self._scenes.make(runs, x_range, columns, rows, log_y=self.log_y)
+
+    def _columns(self, width: int) -> int:
+        """Return the columns to which curves are reduced: pixels, or pairs of them in a crowd on the screen."""
+        is_crowd = self.canvas is not None and len(self._lines.runs) > CROWD
+        return max(64, width - 60 - self.names_width()) // (1 + is_crowd)
 
     def file_plot(self, width: int, height: int, theme_name: str = "") -> FilePlot | None:
         """Return the plot of a new card, which is in no window, for a file in this theme; None without data."""
@@ -292,7 +300,10 @@ class PlotCard(QWidget):
     # -- values, crosshair, highlight -------------------------------------------------------
 
     def _on_hovered(self, x: float | None) -> None:
-        self.model.set_crosshair(None if x is None else self._lines.nearest_record(x))
+        if x is None:
+            self.model.set_crosshair(None)
+        else:
+            self.model.set_crosshair(self._lines.nearest_record(x), self._lines.pointed())
 
     def show_crosshair(self) -> None:
         """Put the crosshair where that of all plots is, with the value of each line there."""
@@ -305,14 +316,15 @@ class PlotCard(QWidget):
         """Fade every curve but that of the run that the pointer or the keyboard is at."""
         if self.canvas is not None:
             run_id = self.model.highlight
-            columns = max(64, self._stack.width() - 60 - self.names_width())
+            columns = self._columns(self._stack.width())
             self.canvas.set_highlight(run_id, self._scenes.raw_curves(run_id, columns) if run_id else ())
+        self.show_crosshair()  # its name may have come, which needs its value
 
     def readout(self) -> dict[str, float]:
         """Return the first run's values by line name, at the crosshair or else at the ends of its lines."""
         runs = self._lines.runs
         found = {
-            name: self._lines.value_at(runs[0], metric, self.model.crosshair)
+            name: self.model.value_at(runs[0], metric, self.model.crosshair)
             for _, metric, name in (self._lines.shown_lines() if runs else ())
         }
         return {name: value for name, value in found.items() if value is not None}
@@ -341,7 +353,7 @@ class PlotCard(QWidget):
                 else:
                     parts.append(f"<b>{text}</b>")
         self.values.setText("&nbsp; ".join(parts))
-        self.setAccessibleDescription(", ".join(f"{name} {value:.4g}" for name, value in found.items()))
+        self.setAccessibleDescription(", ".join(f"{name} {number(value, '.4g')}" for name, value in found.items()))
 
     def line_words(self) -> str:
         """Return what the plot's line, band and dots are; empty where the title says it."""
@@ -366,7 +378,7 @@ class PlotCard(QWidget):
         assert self.canvas is not None
         menu = QMenu(self)
         for name in self.canvas.shown.names:
-            action = menu.addAction(f"{name.text}\t{name.value}")
+            action = menu.addAction(f"{name.text}\t{value_text(name.y, is_percent=self.spec.is_fixed)}")
             action.hovered.connect(lambda owner=name.owner: self.model.set_highlight(owner))
             action.triggered.connect(lambda _=False, owner=name.owner: self.model.set_highlight(owner))
         menu.exec(place)
@@ -505,12 +517,6 @@ class PlotCard(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self.dropped.emit(bytes(event.mimeData().data(PLOT_MIME).data()).decode())
         event.acceptProposedAction()
-
-    # -- files ------------------------------------------------------------------------------
-
-    def to_csv(self) -> str:
-        """Return every point of the plot's curves as CSV, including points that are not drawn."""
-        return self._lines.to_csv()
 
 
 def _colored(words: str, color: str) -> str:

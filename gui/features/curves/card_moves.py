@@ -111,7 +111,7 @@ class CardMoves:
         if len(places):
             now = self._model.crosshair
             index = len(places) - 1 if now is None else int(places.searchsorted(now)) + way
-            self._model.set_crosshair(float(places[min(max(index, 0), len(places) - 1)]))
+            self._model.set_crosshair(float(places[min(max(index, 0), len(places) - 1)]), lines.pointed())
 
 
 def _data(ends: Range, *, log: bool) -> Range:

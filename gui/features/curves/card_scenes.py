@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container
 
 import numpy as np
 from PySide6.QtGui import QColor
 
 from gui.features.curves.plots import PlotSpec
-from gui.features.curves.scene import RAW, REST, SMOOTH, Entry, Line, PlotLines, greedy_results, settled
+from gui.features.curves.scene import (
+    RAW,
+    REST,
+    SMOOTH,
+    Entry,
+    Line,
+    PlotLines,
+    greedy_results,
+    phases,
+    settled,
+    turned_online,
+)
 from gui.kit import theme
-from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, value_text
+from gui.kit.plot_shapes import Band, Curve, Dots, Marks, Name, Scene, short_number, value_text
+from gui.kit.words import tr
 from gui.state.metric_series import CLOCK, Array
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import flat
 from gui.state.telemetry import TelemetryModel
 
 RAW_ALPHA, REST_ALPHA, BAND_ALPHA = 0.32, 0.7, 0.16
+_curve_color = functools.lru_cache(maxsize=1024)(theme.curve_color)
 MARK_GAP = 48
 """Least distance in pixels between two of the marks of checkpoints."""
 
@@ -70,6 +84,8 @@ class CardScenes:
             by_clock=model.x_axis == CLOCK,
             is_percent=self.spec.is_fixed,
             target=self._target(runs[0]),
+            turns=self._turns(runs),
+            turn_words=self._turn_words(runs[0]),
         )
 
     def _target(self, run: Entry) -> float:
@@ -78,6 +94,23 @@ class CardScenes:
         found = flat(meta.config).items() if self.spec.evals and meta is not None else ()
         told = next((value for name, value in found if name.rpartition(".")[2] == "target_success"), "")
         return float(told) if told.replace(".", "", 1).isdecimal() else 0.0
+
+    def _turns(self, runs: list[Entry]) -> tuple[Marks, ...]:
+        """Return, in the colour of each run, where it turned from its dataset to the environment."""
+        found = ((run, turned_online(run, self.model.x_axis)) for run in runs)
+        return tuple(
+            Marks(np.array([x]), self.color_of(run.run_id, index, 0))
+            for index, (run, x) in enumerate(found)
+            if x is not None
+        )
+
+    def _turn_words(self, run: Entry) -> str:
+        """Return what the run in focus reached offline and online, in a plot of scores; in others the second phase."""
+        metric = self.lines.shown_lines()[0][1]
+        before, after = phases(run, metric)
+        if not ("score" in metric or "eval" in metric) or not (len(before) and len(after)):
+            return tr("online")
+        return tr("offline {before}, online {after}", before=short_number(before[-1]), after=short_number(after[-1]))
 
     def x_range(self, runs: list[Entry]) -> tuple[float, float]:
         """Return the x range chosen by the user, else the range of all records plus room for new ones."""
@@ -93,7 +126,7 @@ class CardScenes:
     def color_of(self, run_id: str, index: int, line: int) -> QColor:
         """Return the colour of a line: different for each line if all lines of one run are drawn, else the run's."""
         slot = self.model.slots.get(run_id, index)
-        return theme.curve_color(line if line and self.lines.is_every_line else slot, self.theme_name())
+        return _curve_color(line if line and self.lines.is_every_line else slot, self.theme_name())
 
     def _curves(self, right: float) -> tuple[tuple[Curve, ...], tuple[Band, ...], tuple[Name, ...]]:
         """Return the coloured curves, bands and names, reusing the objects of lines that did not change."""
@@ -104,7 +137,7 @@ class CardScenes:
         curves: list[Curve] = []
         bands: list[Band] = []
         names: list[Name] = []
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             known, told = self._made.get(run.run_id), (self.model.slots.get(run.run_id), self.model.label(run.run_id))
             if known is None or known[0] is not lines or known[1] != told:
                 drawn = [self._curve(run, line) for line in lines if len(line.x) or line.layer != REST]
@@ -120,7 +153,7 @@ class CardScenes:
         owner = "" if line.layer == RAW else self._owner(line)
         if line.layer != SMOOTH:
             width = 1.0
-            color.setAlphaF(RAW_ALPHA if line.layer == RAW else REST_ALPHA)
+            color = _faded(color, RAW_ALPHA if line.layer == RAW else REST_ALPHA)
         return Curve((line.run_id, line.metric, line.layer), line.x, line.y, color, owner, width, is_live=line.run == 0)
 
     def raw_curves(self, run_id: str, columns: int) -> tuple[Curve, ...]:
@@ -133,20 +166,18 @@ class CardScenes:
         for line in lines:
             if line.band is not None and len(line.band[0]):
                 color = self.color_of(run.run_id, line.run, line.line)
-                color.setAlphaF(BAND_ALPHA)
-                made.append(Band(*line.band, color))
+                made.append(Band(*line.band, _faded(color, BAND_ALPHA)))
         return made
 
     def _names(self, run: Entry, lines: list[Line], right: float) -> list[Name]:
         """Return the name of each line, with the value at its end or at the right edge of the view."""
-        made = []
+        made, is_every = [], self.lines.is_every_line
         for line in lines:
             if not len(line.x) or line.layer == RAW:
                 continue
-            y = float(np.interp(min(right, line.x[-1]), line.x, line.y))
-            text = self.spec.lines[line.line][1] if self.lines.is_every_line else self.model.label(line.run_id)
-            color, value = self.color_of(run.run_id, line.run, line.line), value_text(y, is_percent=self.spec.is_fixed)
-            made.append(Name(self._owner(line), text, color, y, value))
+            y = float(line.y[-1] if right >= line.x[-1] else np.interp(right, line.x, line.y))
+            text = self.spec.lines[line.line][1] if is_every else self.model.label(line.run_id)
+            made.append(Name(self._owner(line), text, self.color_of(run.run_id, line.run, line.line), y))
         return made
 
     def _owner(self, line: Line) -> str:
@@ -155,14 +186,14 @@ class CardScenes:
     def values_at(self, x: float, owners: Container[str]) -> dict[str, tuple[float, str]]:
         """Return (y, value as text) of the line of each of these owners at x."""
         found: dict[str, tuple[float, str]] = {}
-        for run, lines in zip(self.lines.runs, self.lines.by_run, strict=True):
+        for run, lines in self.lines.by_run:
             for line in lines:
                 if line.layer == RAW or self._owner(line) not in owners:
                     continue
                 entry: Entry | None = run
                 if line.run_id != run.run_id:  # the longest run of a group, beyond the group's mean
                     entry = self.model.runs.get(line.run_id) if len(line.x) and x >= line.x[0] else None
-                value = None if entry is None else self.lines.value_at(entry, line.metric, x)
+                value = None if entry is None else self.model.value_at(entry, line.metric, x)
                 if value is not None:
                     found[self._owner(line)] = value, value_text(value, is_percent=self.spec.is_fixed)
         return found
@@ -202,6 +233,12 @@ class CardScenes:
             Marks(resumes, QColor(colors.warn)),
             Marks(alerts, QColor(colors.bad)),
         )
+
+
+def _faded(color: QColor, alpha: float) -> QColor:
+    faded = QColor(color)
+    faded.setAlphaF(alpha)
+    return faded
 
 
 def thinned(places: list[float], gap: float) -> Array:

@@ -1,6 +1,6 @@
 """Export to other dashboards: TensorBoard in the user's browser, offline files of Weights & Biases (W&B).
 
-Nothing is uploaded or downloaded; the TensorBoard server ends with the app.
+Nothing is uploaded or downloaded here; the TensorBoard server ends with the app.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from gui.state.bridge import Bridge, in_thread
 from gui.state.notices import FILE_OPENED, Notices
 from gui.state.session import Navigation, Place
 from gui.state.telemetry import TelemetryModel
-from trainer_core.service import Imported, Job, import_curves, run_job
+from trainer_core.runs.wandb_run import WandbRun, read_wandb
+from trainer_core.service import Imported, Job, RunChanged, import_curves, run_job
 
 LISTEN_S, LOOK_S = 60.0, 0.2
 """Seconds to wait until TensorBoard listens before opening the browser, and seconds between two tries."""
+INSTALL_TENSORBOARD = "pip install 'dmglab[tensorboard]'"
 MOST_TOLD = 3
 """Most names of incompletely imported runs in one message."""
 
@@ -55,6 +57,7 @@ class Dashboards(QObject):
         self._runs, self._navigation = runs, navigation
         self._bridge, self._telemetry, self._notices = bridge, telemetry, notices
         self._server: Job | None = None
+        bridge.run_changed.connect(self._on_run_changed)
 
     def open_tensorboard(self) -> None:
         """Open the run in focus in TensorBoard; if that is not installed, show the folder of exported files."""
@@ -66,7 +69,9 @@ class Dashboards(QObject):
 
     def _on_exported(self, folder: Path) -> None:
         if importlib.util.find_spec("tensorboard") is None:
-            text = tr("Saved in {folder}. Install TensorBoard to see it in the browser", folder=folder)
+            text = tr(
+                "Saved in {folder}. To see it in the browser: {command}", folder=folder, command=INSTALL_TENSORBOARD
+            )
             self._notices.tell(tr("TensorBoard log saved"), text)
             return
         self.close()
@@ -89,6 +94,36 @@ class Dashboards(QObject):
             answers(port), title=tr("TensorBoard"), then=lambda there: QDesktopServices.openUrl(url) if there else None
         )
 
+    def _on_run_changed(self, notice: RunChanged) -> None:
+        """Tell, once a run that was sent to W&B has ended, whether all of it is there."""
+        run_id = notice.record.run_id
+        sender = self._bridge.service.senders.get(run_id)
+        if sender is None or not notice.record.state.is_end:
+            return
+
+        def wait() -> WandbRun | None:
+            sender.wait()
+            return read_wandb(self._bridge.home.run(run_id))
+
+        self._bridge.spawn(in_thread(wait), title=tr("Weights & Biases"), then=self._on_sent)
+
+    def _on_sent(self, run: WandbRun | None) -> None:
+        if run is None or run.state == "sent":
+            return
+        self._notices.tell(tr("Not all of {name} was sent to Weights & Biases", name=run.name), run.reason, "warn")
+
+    def open_wandb(self) -> None:
+        """Open the page of the run in focus at W&B in the browser, or tell why there is none."""
+        run = self._bridge.home.run(self._telemetry.focus)
+        self._bridge.spawn(in_thread(read_wandb, run), title=tr("Weights & Biases"), then=self._on_wandb_read)
+
+    def _on_wandb_read(self, run: WandbRun | None) -> None:
+        if run is not None and run.url:
+            QDesktopServices.openUrl(QUrl(run.url))
+        else:
+            why = run.words if run else tr("Tick Send this run to Weights & Biases before a run starts")
+            self._notices.tell(tr("This run has no page on Weights & Biases"), why)
+
     def export_wandb(self) -> None:
         """Export the run in focus as an offline W&B run, or as JSON if the wandb package is not installed."""
         run = self._bridge.home.run(self._telemetry.focus).root
@@ -102,7 +137,7 @@ class Dashboards(QObject):
         )
 
     def _on_wandb(self, folder: Path, has_client: bool) -> None:
-        line = f"wandb sync {folder}" if has_client else "pip install wandb"
+        line = f"wandb sync {folder}" if has_client else "pip install 'dmglab[wandb]'"
         self._notices.tell(
             tr("Exported for W&B"),
             f"{folder}; {line}",

@@ -1,4 +1,4 @@
-"""Telemetry dock: tabs with plots of the run in focus and of pinned runs, and a tab with information on the run."""
+"""Telemetry dock: pages with plots of the run in focus and of pinned runs, and a page with information on the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import time
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
 
 from gui.features.curves.card import PlotCard
 from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
@@ -15,7 +15,8 @@ from gui.features.curves.run_info import GaugesController, RunInfo
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
-from gui.kit.containers import Dock
+from gui.kit.boxes import named, put, vbox
+from gui.kit.containers import Dock, PagePicker
 from gui.kit.indicators import ActionBars, Gauges, TimeSplit
 from gui.kit.words import tr
 from gui.state.run_notes import RunNotes
@@ -57,14 +58,14 @@ class TelemetryDock(Dock):
         self.model = model
         self._curves, self._actions = curves, actions
         self.board = PlotBoard(model, curves.choices, actions, self, self.visible_cards)
-        self.tabs = QTabWidget()
-        self.tabs.setObjectName(names.TELEMETRY_TABS)
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setAccessibleName(tr("Telemetry tabs"))
-        self.tabs.tabBar().setExpanding(False)
+        self.tabs = named(QTabWidget(), names.TELEMETRY_TABS)
+        self.picker = PagePicker(self.tabs, "telemetryPages", tr("Telemetry page"))
+        self.head.addWidget(self.picker)
         self._add_pages(gauges)
         self.info = RunInfo(model, actions, notes)
         gauges.disk_use_read.connect(self.info.show_disk_use)
+        gauges.is_info_watched = self.info.isVisible
+        gauges.wandb_read.connect(self.info.show_wandb)
         self.tabs.addTab(self.info, tr("Run info"))
         self._own_pages: list[OwnPage] = []
         self.more = CurvePage()
@@ -72,9 +73,7 @@ class TelemetryDock(Dock):
         """Plots of metrics outside the built-in table; they are on the page More or on the Overview."""
         self.tabs.addTab(self.more, tr(MORE))
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(body, spacing=0)
         column.addWidget(self.tabs, 1)
         foot = self._footer()
         column.addWidget(foot)
@@ -100,10 +99,8 @@ class TelemetryDock(Dock):
         gauges.is_watched = self.gauges.isVisible
         gauges.gauges_read.connect(self.gauges.show_gauges)
         busy = QWidget()
-        column = QVBoxLayout(busy)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.split)
-        column.addWidget(self.gauges)
+        column = vbox(busy)
+        put(column, self.split, self.gauges)
         extras = {"env": self.buttons_chosen, "perf": busy}
         self.pages: list[CurvePage] = []
         for group, title in PAGES.items():
@@ -117,7 +114,8 @@ class TelemetryDock(Dock):
     def add_own_page(self, page: OwnPage, title: str) -> None:
         """Add a tab that is only visible for runs of one kind."""
         self._own_pages.append(page)
-        self.tabs.setTabVisible(self.tabs.insertTab(self.tabs.indexOf(self.more), page, title), page.is_wanted)
+        self.tabs.insertTab(self.tabs.indexOf(self.more), page, title)
+        self.picker.offer(page, page.is_wanted)
 
     @property
     def cards(self) -> dict[str, PlotCard]:
@@ -130,9 +128,7 @@ class TelemetryDock(Dock):
 
     def _footer(self) -> QWidget:
         foot = QWidget()
-        column = QVBoxLayout(foot)
-        column.setContentsMargins(12, 4, 8, 4)
-        column.setSpacing(4)
+        column = vbox(foot, margins=(12, 4, 8, 4), spacing=4)
         self.controls = CurveControls(self.model, self._actions)
         self.follow = self.controls.follow
         column.addWidget(self.controls)
@@ -158,7 +154,7 @@ class TelemetryDock(Dock):
             self.split.show_record(run.last_update)
         self.info.refresh()
         for page in self._own_pages:
-            self.tabs.setTabVisible(self.tabs.indexOf(page), page.is_wanted)
+            self.picker.offer(page, page.is_wanted)
             page.refresh()
 
     # -- choice of plots --------------------------------------------------------------------
@@ -190,7 +186,7 @@ class TelemetryDock(Dock):
             for page in self.pages:
                 for card in page.cards[1:]:
                     card.hide()
-        self.tabs.setTabVisible(self.tabs.indexOf(self.more), not self.more.is_empty())
+        self.picker.offer(self.more, not self.more.is_empty())
 
     def _share_out(self, further: list[PlotCard], measured: dict[str, bool]) -> None:
         """Move the plots `further` between the page More and the Overview.

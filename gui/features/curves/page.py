@@ -13,14 +13,12 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QMenu,
     QScrollArea,
     QSizePolicy,
     QSlider,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -29,20 +27,21 @@ from gui.features.curves.plots import PlotChoices, PlotSpec
 from gui.features.runs.model import RUN_ROLE
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.labels import label, rule
 from gui.kit.painting import tell_once
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.metric_series import X_AXES
 from gui.state.telemetry import TelemetryModel
 
-PLOT_HZ = 4
-"""Most redraws per second of each visible plot; each timer tick redraws one plot."""
-BUDGET_S = 0.012
+LEAST_S = 0.25
+"""Least seconds between two redraws of a plot, unless an axis was moved."""
+BUDGET_S = 0.008
 """Most seconds of drawing in one timer tick; a plot of many runs needs several ticks."""
-IDLE_MS, BUSY_MS, REST_MS, RESTORE_MS = 250, 15, 150, 150
-"""Milliseconds between two turns, with nothing and with something to draw; after the last move of an axis until plots
-are drawn anew; after the pointer left a curve until the others are restored."""
+HIDDEN_MS, IDLE_MS, REST_MS, RESTORE_MS = 250, 50, 40, 150
+"""Milliseconds between two turns without a plot in sight, and with none to draw; after the last move of an axis until
+plots are drawn anew; after the pointer left a curve until the others are restored."""
 PLOT_EXPORTS = ("plotPng", "plotSvg", "plotCsv", "plotCopy")
 PLOT_MENU = ("plotFit", "plotMaximise", "plotPin", "plotHide", "", "plotLog", "plotLogX", "trimOutliers", "",
              *PLOT_EXPORTS, "", "followCurves", "resetPlots")  # fmt: skip
@@ -121,40 +120,41 @@ class PlotBoard(QObject):
         return [card for card in self._wanted() if not card.visibleRegion().isEmpty()]
 
     def tick(self) -> None:
-        """Redraw the next visible plot whose data changed, within BUDGET_S seconds."""
+        """Redraw the next visible plot that is due, within BUDGET_S seconds."""
+        self._timer.setInterval(IDLE_MS)
         if self._theme is not theme.current():  # in this turn the whole window has to be repainted
             self._theme = theme.current()
-            self._timer.setInterval(BUSY_MS)
             return
-        cards = self._seen()
-        if cards:
-            try:
-                load_once()
-            except ImportError as error:  # an installation without PyQtGraph
-                tell_once(self._page, error)
-                return
-        deadline = time.perf_counter() + BUDGET_S
-        is_done = True
+        if not (cards := self._seen()):
+            self._timer.setInterval(HIDDEN_MS)
+            return
+        try:
+            load_once()
+        except ImportError as error:  # an installation without PyQtGraph
+            tell_once(self._page, error)
+            return
+        now = time.perf_counter()
         turns = [cards[(self._turn + offset) % len(cards)] for offset in range(len(cards))]
         if self._is_moved:  # what the user looks at comes first, once: a run that grows would keep others from it
             turns.sort(key=lambda card: not card.underMouse())
         for card in turns:
-            if card.is_stale():
+            if now - card.drawn_at >= LEAST_S and card.is_stale():
+                is_done = True
                 try:
-                    is_done = card.redraw(deadline)
+                    is_done = card.redraw(now + BUDGET_S)
                 except Exception as error:  # else no other plot would get its turn again
                     tell_once(card, error)
                     card.give_up()
                 self._turn = cards.index(card) + is_done
                 self._is_moved = self._is_moved and not is_done
+                self._timer.setInterval(0)
                 break
-        turn_ms = max(BUSY_MS, 1000 // (PLOT_HZ * max(1, len(cards))))
-        self._timer.setInterval(turn_ms if is_done else BUSY_MS)
 
     def _on_moved(self) -> None:
         """Stretch what is painted; it is drawn anew once the wheel or the drag rests."""
         for card in self._seen():
             card.follow_axes()
+            card.drawn_at = 0.0
         self._is_moved = True
         self._timer.start(REST_MS)
 
@@ -202,13 +202,9 @@ class CurvePage(QScrollArea):
     def __init__(self, foot: QWidget | None = None) -> None:
         super().__init__()
         self.cards: list[PlotCard] = []
-        body = QWidget()
-        body.setObjectName("scrollBody")
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(0)
-        self._column = QVBoxLayout()
-        self._column.setSpacing(0)
+        body = named(QWidget(), "scrollBody")
+        column = vbox(body, margins=(0, 4, 0, 4), spacing=0)
+        self._column = vbox(spacing=0)
         column.addLayout(self._column, 1)
         if foot is not None:
             column.addWidget(foot)
@@ -240,11 +236,8 @@ class PlotSection(QWidget):
         super().__init__()
         self.cards: list[PlotCard] = []
         self._columns = 0
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(2)
-        head = QHBoxLayout()
-        head.setContentsMargins(4, 0, 12, 0)
+        column = vbox(self, margins=(0, 4, 0, 4), spacing=2)
+        head = hbox(margins=(4, 0, 12, 0))
         self.toggle = QToolButton()
         self.toggle.setText(title)
         self.toggle.setAccessibleName(title)
@@ -254,9 +247,7 @@ class PlotSection(QWidget):
         self.toggle.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self.toggle.clicked.connect(lambda: self.toggled.emit())
         self._note = label("", "muted")
-        head.addWidget(self.toggle)
-        head.addWidget(self._note)
-        head.addWidget(rule(), 1)
+        put(head, self.toggle, self._note, (rule(), 1))
         column.addLayout(head)
         self._grid = QGridLayout()
         self._grid.setSpacing(0)
@@ -294,19 +285,13 @@ class CurveControls(QWidget):
         """Build the row; `prefix` makes the objectNames of its widgets unique."""
         super().__init__()
         self._model = model
-        row = self.row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        self.axis = QComboBox()
-        self.axis.setObjectName(f"{prefix}xAxisBox")
-        self.axis.setAccessibleName(tr("Horizontal axis"))
+        row = self.row = hbox(self, spacing=8)
+        self.axis = named(QComboBox(), f"{prefix}xAxisBox", tr("Horizontal axis"))
         self.axis.setMinimumContentsLength(6)
         for name, text in X_AXES.items():
             self.axis.addItem(tr(text), name)
         self.axis.activated.connect(lambda: model.set_x_axis(str(self.axis.currentData())))
-        self.smoothing = QSlider(Qt.Orientation.Horizontal)
-        self.smoothing.setObjectName(f"{prefix}smoothingSlider")
-        self.smoothing.setAccessibleName(tr("Smoothing"))
+        self.smoothing = named(QSlider(Qt.Orientation.Horizontal), f"{prefix}smoothingSlider", tr("Smoothing"))
         self.smoothing.setToolTip(tr("Smoothing; right-click to choose the kind"))
         self.smoothing.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.smoothing.addActions([actions[name] for name in SMOOTHING_COMMANDS])
@@ -322,8 +307,7 @@ class CurveControls(QWidget):
             words.setMinimumWidth(1)  # its text must not keep a dock from becoming narrow
         for widget in (self._words[0], self.axis, self._words[1], self.smoothing, self._value):
             row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.follow)
+        put(row, 1, self.follow)
         model.view_changed.connect(self._show)
         self._show()
 
@@ -337,4 +321,4 @@ class CurveControls(QWidget):
         self.axis.setCurrentIndex(self.axis.findData(self._model.x_axis))
         with QSignalBlocker(self.smoothing):
             self.smoothing.setValue(round(self._model.smoothing * 100))
-        self._value.setText(f"{self._model.smoothing:.2f}")
+        self._value.setText(number(self._model.smoothing, ".2f"))

@@ -24,7 +24,7 @@ from gui.features.runs.columns import RunConfigs
 from gui.features.runs.controller import RunsController
 from gui.kit import theme
 from gui.kit.painting import saved
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge
 from gui.state.metric_series import Array
 from gui.state.new_files import NewFiles
@@ -92,12 +92,7 @@ class Reports(QObject):
 
     def write_curves(self, path: Path) -> None:
         """Write all records of the runs on show as CSV to `path`, one row per record."""
-        model = self._telemetry
-        known = [(name, model.label(name), model.runs[name].table) for name in model.shown() if name in model.runs]
-        tables = [
-            (run_id, label, {metric: table.raw(metric).copy() for metric in table.names})
-            for run_id, label, table in known
-        ]
+        tables = run_tables(self._telemetry)
         self._files.write(path, lambda: curves_csv(tables).encode(), tr("Curves saved"))
 
     def write_runs(self, run_ids: Sequence[str], path: Path) -> None:
@@ -195,8 +190,8 @@ class Reports(QObject):
                 tr(WORDS[run.state]),
                 run.task,
                 run.runner,
-                f"{run.env_steps:,}",
-                f"{run.best_success_rate:.3g}",
+                number(run.env_steps),
+                number(run.best_success_rate, ".0%"),
                 time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_at)),
                 " ".join(f"#{tag}" for tag in self._notes[run.run_id].tags),
             ]
@@ -233,6 +228,15 @@ def runs_csv(runs: Sequence[RunRecord], configs: Mapping[str, Mapping[str, str]]
             *(told.get(name, "") for name in fields),
         ])  # fmt: skip
     return _text(rows)
+
+
+def run_tables(model: TelemetryModel, names: Sequence[str] = ()) -> list[tuple[str, str, dict[str, Array]]]:
+    """Return (id, name, f64[records] by metric) of the runs on show, for `curves_csv`; all metrics without `names`."""
+    runs = [model.runs[name] for name in model.shown() if name in model.runs]
+    return [
+        (run.run_id, model.label(run.run_id), {name: run.table.raw(name).copy() for name in names or run.table.names})
+        for run in runs
+    ]
 
 
 def curves_csv(runs: Sequence[tuple[str, str, Mapping[str, Array]]]) -> str:
@@ -314,7 +318,10 @@ def to_svg(card: PlotCard) -> bytes:
     generator.setTitle(card.spec.title)
     with QPainter(generator) as painter:
         paint_plot(card, painter, area)
-    return bytes(buffer.data().data())
+    family = theme.ui_font().family().encode()
+    return bytes(buffer.data().data()).replace(
+        b'"%b"' % family, b'"%b, sans-serif"' % family
+    )  # it may be missing there
 
 
 @dataclass
@@ -381,4 +388,5 @@ def _side_by_side(runs: Sequence[str], table: Table) -> str:
 
 
 def _cells(values: Sequence[str]) -> str:
-    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
+    # Qt gives the heading after a table that ends with an empty cell no margin.
+    return "".join(f"<td>{html.escape(value) or '&nbsp;'}</td>" for value in values)

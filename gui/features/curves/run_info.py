@@ -32,6 +32,7 @@ from gui.state.bridge import Bridge, in_thread
 from gui.state.config_fields import field_specs
 from gui.state.run_notes import RunNotes
 from gui.state.telemetry import TelemetryModel
+from trainer_core.runs.wandb_run import WandbRun, read_wandb
 from trainer_core.service import Gauge, folder_bytes, read_gauges
 from trainer_core.wire.records import CheckpointRecord, MetaRecord
 
@@ -48,6 +49,8 @@ Sections = list[tuple[str, list[tuple[str, str, bool]]]]
 class GaugesController(QObject):
     gauges_read = Signal(object)
     """List of `Gauge`, the measured loads of this computer."""
+    wandb_read = Signal(str, object)
+    """Run id, and its WandbRun, None if it is not sent to W&B."""
     disk_use_read = Signal(str, object)
     """Run id, and size of its folder in bytes."""
 
@@ -56,6 +59,8 @@ class GaugesController(QObject):
         self._bridge, self._training = bridge, training
         self.is_watched: Callable[[], bool] = lambda: False
         """Function that returns whether the gauges are visible now; set by the view that shows them."""
+        self.is_info_watched: Callable[[], bool] = lambda: False
+        """The same for the page on the run."""
         self._is_reading = False
         self._clock = QTimer(self, interval=GAUGES_MS)
         self._clock.timeout.connect(self.read)
@@ -71,6 +76,9 @@ class GaugesController(QObject):
             self._is_reading = True
             work = in_thread(read_gauges, self._bridge.home.root, pid)
             self._bridge.spawn(work, then=self._on_read, failed=lambda reason: self._on_read([]))
+        if self.is_info_watched() and (focus := self._telemetry.focus):
+            there = in_thread(read_wandb, self._bridge.home.run(focus))
+            self._bridge.spawn(there, then=lambda found: self.wandb_read.emit(focus, found))
 
     def _on_read(self, found: list[Gauge]) -> None:
         self._is_reading = False
@@ -96,10 +104,12 @@ class RunInfo(QWidget):
         self._shown: object = None
         self._sections: Sections = []
         self._sizes: dict[str, int] = {}
+        self._wandb: dict[str, WandbRun | None] = {}
         self.text = QTextBrowser()
         self.text.setObjectName("runInfo")
         self.text.setAccessibleName(tr("Details of the run"))
         self.text.setTabChangesFocus(True)
+        self.text.setOpenExternalLinks(True)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.document().setDocumentMargin(0)
         self.note = QLabel(textFormat=Qt.TextFormat.MarkdownText, wordWrap=True)
@@ -127,6 +137,12 @@ class RunInfo(QWidget):
         row.addWidget(label(tr("Open in"), "muted"))
         row.addWidget(action_button(actions["openTensorBoard"], names.OPEN_TENSORBOARD_BUTTON))
         row.addWidget(action_button(actions["exportWandb"], names.OPEN_WANDB_BUTTON))
+        self._page = QWidget()  # hidden apart from its command's own state
+        holder = QHBoxLayout(self._page)
+        holder.setContentsMargins(0, 0, 0, 0)
+        holder.addWidget(action_button(actions["openWandb"], "openWandbPage"))
+        self._page.hide()
+        row.addWidget(self._page)
         row.addStretch(1)
         row.addWidget(button(tr("Copy"), "copyRunInfo", clicked=self._copy))
         column.addLayout(row)
@@ -144,7 +160,8 @@ class RunInfo(QWidget):
         run = self._model.runs.get(focus)
         meta = run.meta if run else None
         note, why = self._notes[focus], self._model.waits.get(focus, "")
-        key = (meta, self._sizes.get(focus), note, why, focus, theme.current().name)
+        wandb = self._wandb.get(focus)
+        key = (meta, self._sizes.get(focus), wandb, note, why, focus, theme.current().name)
         if key == self._shown or not self.isVisible():
             return
         self._shown = key
@@ -156,13 +173,19 @@ class RunInfo(QWidget):
         self.note.setText(note.text)
         self._note_area.setVisible(bool(note.text))
         place = self.text.verticalScrollBar().value()
-        self._sections = sections_of(meta, self._sizes.get(focus, 0))
+        self._page.setVisible(wandb is not None and bool(wandb.url))
+        self._sections = sections_of(meta, self._sizes.get(focus, 0), wandb)
         self.text.setHtml(_html(self._sections))
         self.text.verticalScrollBar().setValue(place)
 
     def show_disk_use(self, run_id: str, size: int) -> None:
         """Show the size of a run's folder, in bytes."""
         self._sizes = {run_id: size}
+
+    def show_wandb(self, run_id: str, wandb: WandbRun | None) -> None:
+        """Show where at W&B a run is, and how far it was sent."""
+        self._wandb = {run_id: wandb}
+        self.refresh()
 
     def _copy(self) -> None:
         lines = []
@@ -171,10 +194,10 @@ class RunInfo(QWidget):
         QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-def sections_of(meta: MetaRecord, size: int) -> Sections:
+def sections_of(meta: MetaRecord, size: int, wandb: WandbRun | None = None) -> Sections:
     """Return titles, and for each the (name, value, is code) rows of what a run's first record says.
 
-    `size` is that of its folder in bytes, 0 if it is not known.
+    `size` is that of its folder in bytes, 0 if it is not known; `wandb` tells how it is sent to W&B, if it is.
     """
     known = {spec.name: spec for spec in field_specs()}
     run = [
@@ -203,8 +226,22 @@ def sections_of(meta: MetaRecord, size: int) -> Sections:
         values.append((title, value if isinstance(value, str) else json.dumps(value), False))
     software = [("git", meta.git_sha, True), *((name, text, False) for name, text in meta.versions.items())]
     command = [("", shlex.join(meta.argv), True)]
+    page = (
+        [
+            (tr("Project"), wandb.project, False),
+            (tr("Name"), wandb.name, False),
+            (tr("Page"), wandb.url, False),
+            (tr("State"), tr(wandb.state.capitalize()), False),
+            (tr("Records sent"), f"{wandb.rows:,}", False),
+            (tr("Clips and tables"), f"{wandb.uploaded} / {len(wandb.files)}" if wandb.files else "", False),
+            (tr("Reason"), wandb.reason, False),
+        ]
+        if wandb
+        else []
+    )
     sections = [
         (tr("Run"), run),
+        (tr("Weights & Biases"), page),
         (tr("Game and pictures"), game if meta.codec else []),
         (tr("Settings"), values),
         (tr("Software"), software),
@@ -224,6 +261,8 @@ def _html(sections: Sections) -> str:
         for name, value, is_code in rows:
             short = f"{value[:SHORT_HASH]}\u2026" if len(value) in HASHES and is_code else value
             cell = f"<span {code if is_code else ''}>{html.escape(short)}</span>"
+            if value.startswith(("http://", "https://")) and name == tr("Page"):
+                cell = f'<a href="{html.escape(value)}" style="color: {colors.accent}">{html.escape(value)}</a>'
             head = f'<td width="{NAMES}" style="color: {colors.muted}; padding: 3px 8px 3px 0">{html.escape(name)}</td>'
             parts.append(f'<tr>{head if name else ""}<td style="padding: 3px 0">{cell}</td></tr>')
         parts.append("</table>")

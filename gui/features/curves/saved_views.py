@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 import shiboken6
@@ -18,12 +17,12 @@ from PySide6.QtWidgets import (
     QListWidget,
     QMainWindow,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.features.curves.plots import PARTS, PlotChoices
 from gui.features.runs.controller import RunsController
+from gui.kit.boxes import named, put, vbox
 from gui.kit.containers import empty_page
 from gui.kit.labels import button
 from gui.kit.settings import LAYOUT_VERSION, Settings
@@ -155,20 +154,20 @@ class ViewHistory(QObject):
         QTimer.singleShot(0, self, self.forget_difference)
 
 
-class View(TypedDict, total=False):
-    """Saved view: axes, smoothing, plots and runs. Files of an older version have fewer keys."""
+class View(msgspec.Struct, omit_defaults=True):
+    """Saved view: axes, smoothing, plots and runs. One of an older version lacks some."""
 
-    axis: str
-    smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)]
-    kind: str
-    spread: str
-    outliers: bool
-    log_x: bool
-    focus: str
-    pinned: list[str]
-    filter: str
-    plot_filter: str
-    plots: dict[str, list[str]]
+    axis: str = ""
+    smoothing: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
+    kind: str = ""
+    spread: str = ""
+    outliers: bool = False
+    log_x: bool = False
+    focus: str = ""
+    pinned: list[str] = []
+    filter: str = ""
+    plot_filter: str = ""
+    plots: dict[str, list[str]] = {}
 
 
 class SavedViews(QObject):
@@ -177,19 +176,19 @@ class SavedViews(QObject):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        self._views: dict[str, dict[str, Any]] = {}
+        self._views: dict[str, View] = {}
         for name, view in settings.decoded(VIEWS_KEY, dict[str, msgspec.Raw], {}).items():
             with contextlib.suppress(msgspec.MsgspecError, RecursionError):  # a damaged view is skipped
-                self._views[name] = dict(msgspec.json.decode(view, type=View))
+                self._views[name] = msgspec.json.decode(view, type=View)
 
     def names(self) -> list[str]:
         return list(self._views)
 
-    def __getitem__(self, name: str) -> dict[str, Any]:
-        """Return the saved view `name`; an empty dict if there is none."""
-        return self._views.get(name, {})
+    def __getitem__(self, name: str) -> View:
+        """Return the saved view `name`; an empty one if there is none."""
+        return self._views.get(name, View())
 
-    def put(self, name: str, view: dict[str, Any]) -> None:
+    def put(self, name: str, view: View) -> None:
         """Save a view under `name`, replacing an existing one."""
         kept = {other: old for other, old in self._views.items() if other != name}
         self._keep({**dict(list(kept.items())[1 - MOST_VIEWS :]), name: view})
@@ -197,9 +196,9 @@ class SavedViews(QObject):
     def drop(self, name: str) -> None:
         self._keep({other: view for other, view in self._views.items() if other != name})
 
-    def _keep(self, views: dict[str, dict[str, Any]]) -> None:
+    def _keep(self, views: dict[str, View]) -> None:
         self._views = views
-        self._settings.set(VIEWS_KEY, json.dumps(views))
+        self._settings.set(VIEWS_KEY, msgspec.json.encode(views).decode())
         self.changed.emit()
 
 
@@ -230,56 +229,45 @@ class ViewsController(QObject):
         model = self._telemetry
         self.views.put(
             name,
-            {
-                "axis": model.x_axis,
-                "smoothing": model.smoothing,
-                "kind": model.smoothing_kind,
-                "spread": model.spread,
-                "outliers": model.trims_outliers,
-                "log_x": model.log_x,
-                "focus": model.focus,
-                "pinned": model.pinned,
-                "filter": self.filter_text(),
-                "plot_filter": self.plot_filter(),
-                "plots": dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
-            },
+            View(
+                axis=model.x_axis,
+                smoothing=model.smoothing,
+                kind=model.smoothing_kind,
+                spread=model.spread,
+                outliers=model.trims_outliers,
+                log_x=model.log_x,
+                focus=model.focus,
+                pinned=list(model.pinned),
+                filter=self.filter_text(),
+                plot_filter=self.plot_filter(),
+                plots=dict(zip(PARTS, map(list, self._plots.state()), strict=True)),
+            ),
         )
 
     def open(self, name: str) -> None:
         """Restore the saved view `name`; runs of it that no longer exist are left out."""
         view, model = self.views[name], self._telemetry
-        if view.get("axis") in X_AXES:
-            model.set_x_axis(view["axis"])
-        if isinstance(view.get("smoothing"), int | float):
-            model.set_smoothing(view["smoothing"])
-        model.set_smoothing_kind(str(view.get("kind", "")))
-        if view.get("spread") in SPREADS:
-            model.set_spread(view["spread"])
-        model.set_trims_outliers(bool(view.get("outliers")))
-        model.set_log_x(bool(view.get("log_x")))
-        self._plots.put_state(_plots(view.get("plots")))
-        self.set_filter(str(view.get("filter", "")))
-        self.set_plot_filter(str(view.get("plot_filter", "")))
-        pinned = [name for name in _list(view.get("pinned")) if isinstance(name, str)]
-        wanted = list(dict.fromkeys(filter(None, [str(view.get("focus", "")), *pinned])))
+        if view.axis in X_AXES:
+            model.set_x_axis(view.axis)
+        if view.smoothing is not None:
+            model.set_smoothing(view.smoothing)
+        model.set_smoothing_kind(view.kind)
+        if view.spread in SPREADS:
+            model.set_spread(view.spread)
+        model.set_trims_outliers(view.outliers)
+        model.set_log_x(view.log_x)
+        self._plots.put_state(tuple(tuple(view.plots.get(part, ())) for part in PARTS))
+        self.set_filter(view.filter)
+        self.set_plot_filter(view.plot_filter)
+        wanted = list(dict.fromkeys(filter(None, [view.focus, *view.pinned])))
         if known := self._runs.known(wanted):
             self._runs.show(known[0])
-        self._runs.show_all(self._runs.known(pinned))
+        self._runs.show_all(self._runs.known(view.pinned))
         if gone := len(wanted) - len(known):
             self._notices.tell(
                 tr("The view {name}", name=name), tr("{count} of its runs no longer exist", count=gone), "warn"
             )
         self._navigation.show(Place.CURVES)
-
-
-def _plots(found: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the lists of a saved view as `PlotChoices.put_state` takes them; missing ones are empty."""
-    parts = found if isinstance(found, dict) else {}
-    return tuple(tuple(map(str, _list(parts.get(name)))) for name in PARTS)
-
-
-def _list(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
 
 
 class ViewsDialog(QDialog):
@@ -291,12 +279,8 @@ class ViewsDialog(QDialog):
         self.setObjectName("viewsDialog")
         self.setWindowTitle(tr("Saved views"))
         self._views, self._save, self._show = views, save, show
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(8)
-        self.list = QListWidget()
-        self.list.setObjectName("viewsList")
-        self.list.setAccessibleName(tr("Saved views"))
+        column = vbox(self, margins=(16, 16, 16, 16), spacing=8)
+        self.list = named(QListWidget(), "viewsList", tr("Saved views"))
         self.list.itemActivated.connect(lambda _: self.accept())
         self.list.currentRowChanged.connect(lambda _: self._on_row())
         self._stack = QStackedWidget()
@@ -305,23 +289,17 @@ class ViewsDialog(QDialog):
         self._stack.addWidget(empty_page(tr("No saved view yet"), why))
         column.addWidget(self._stack, 1)
         row = QHBoxLayout()
-        self.name = QLineEdit()
-        self.name.setObjectName("viewName")
-        self.name.setAccessibleName(tr("Name of the view"))
+        self.name = named(QLineEdit(), "viewName", tr("Name of the view"))
         self.name.setPlaceholderText(tr("Name of the view"))
         self.name.setMaxLength(MOST_NAME_LETTERS)
         self.name.textChanged.connect(lambda _: self._on_row())
         self.keep = button(tr("Save current view"), "saveViewButton", clicked=self._on_save)
-        row.addWidget(self.name, 1)
-        row.addWidget(self.keep)
+        put(row, (self.name, 1), self.keep)
         column.addLayout(row)
         row = QHBoxLayout()
         self.drop = button(tr("Delete"), "deleteViewButton", clicked=self._on_drop)
         self.open_it = button(tr("Open"), "openViewButton", primary=True, clicked=self.accept)
-        row.addWidget(self.drop)
-        row.addStretch(1)
-        row.addWidget(button(tr("Close"), clicked=self.reject))
-        row.addWidget(self.open_it)
+        put(row, self.drop, 1, button(tr("Close"), clicked=self.reject), self.open_it)
         column.addLayout(row)
         views.changed.connect(self._fill)
         self._fill()

@@ -17,7 +17,8 @@ from gui.kit.plot_shapes import rounded
 from gui.state.metric_series import CLOCK, Array, decimate, decimate_band, nearest
 from gui.state.run_history import RunTelemetry
 from gui.state.seed_groups import SeedGroup
-from gui.state.telemetry import TelemetryModel
+from gui.state.telemetry import PlotLine, TelemetryModel
+from trainer_core.wire.metric_names import PHASE
 from trainer_core.wire.records import EvalRecord
 
 Entry = RunTelemetry | SeedGroup
@@ -62,8 +63,8 @@ class PlotLines:
         """Cached lines by run id, with the state of the run's records that they were computed from."""
         self._measured: set[str] = set()
         """Ids of runs that have had a measurement of one of the plot's metrics."""
-        self.by_run: list[list[Line]] = []
-        """Lines of each run, in the order of `runs`; a run's list object is replaced only when the run changed."""
+        self.by_run: list[tuple[Entry, list[Line]]] = []
+        """Runs and their lines as computed last; a run's list object is replaced only when the run changed."""
         self.runs: list[Entry] = []
         """Runs found by the last call of `find_runs`."""
         self.is_alone = True
@@ -112,7 +113,7 @@ class PlotLines:
         if len(self._known) > len(runs):
             shown = {run.run_id for run in runs}
             self._known = {name: known for name, known in self._known.items() if name in shown}
-        self.by_run = [self._known[run.run_id][1] for run in runs]
+        self.by_run = [(run, self._known[run.run_id][1]) for run in runs]
         return True
 
     @property
@@ -129,9 +130,9 @@ class PlotLines:
         every = [(place, *line) for place, line in enumerate(self.spec.lines)]
         if self.is_every_line:
             return every
-        chosen = [line for line in every if line[1] == self.picked]
-        measured = [line for line in every if any(run.table.has(line[1]) for run in self.runs)]
-        return (chosen or measured or every)[:1]
+        chosen = (line for line in every if line[1] == self.picked)
+        measured = (line for line in every if any(run.table.has(line[1]) for run in self.runs))
+        return [next(itertools.chain(chosen, measured, every))]
 
     def edges(self) -> tuple[str, str, str] | None:
         """Return (lower metric, upper metric, text) of the band around the plot's first line; None without one."""
@@ -211,7 +212,7 @@ class PlotLines:
 
         `log` for a logarithmic axis.
         """
-        lines = [line for lines in self.by_run for line in lines]
+        lines = [line for _, lines in self.by_run for line in lines]
         if log:
             return _log_range(lines, further)
         measured = [line for line in lines if line.low <= line.high]
@@ -234,36 +235,14 @@ class PlotLines:
 
     # -- values -----------------------------------------------------------------------------
 
-    def value_at(self, run: Entry, metric: str, x: float | None) -> float | None:
-        """Return the value of the run's smoothed line at x, or at its end if x is None.
-
-        Return None beyond the run's last and before its first measurement.
-        """
-        model = self.model
-        places, values = run.curve(metric, model.x_axis, model.smoothing, model.smoothing_kind)
-        if not len(values):
-            return None
-        if x is None:
-            return float(values[-1])
-        return float(np.interp(x, places, values)) if places[0] <= x <= places[-1] else None
+    def pointed(self) -> PlotLine:
+        """Return the plot's first line, for the crosshair."""
+        return PlotLine(self.spec.title, self.shown_lines()[0][1], self.spec.is_fixed)
 
     def nearest_record(self, x: float) -> float:
         """Return the place of the record of the first run that is nearest to x; x itself beyond the run's end."""
         places = self.runs[0].table.column(self.model.x_axis) if self.runs else np.empty(0)
         return float(places[nearest(places, x)]) if len(places) and places[0] <= x <= places[-1] else x
-
-    def to_csv(self) -> str:
-        """Return every point of the plot's lines as CSV, including points that are not drawn."""
-        names = [metric for metric, _ in self.spec.lines]
-        rows = ["run," + self.model.x_axis + "," + ",".join(names)]
-        entries = self.model.entries()
-        members = [run.members if isinstance(run, SeedGroup) else [run] for run in entries]
-        for run in itertools.chain.from_iterable(members):
-            columns = [run.table.raw(name) for name in (self.model.x_axis, *names)]
-            rows += [
-                ",".join([run.run_id, *(_cell(value) for value in values)]) for values in zip(*columns, strict=True)
-            ]
-        return "\n".join(rows) + "\n"
 
 
 def _log_range(lines: list[Line], further: list[Array]) -> tuple[float, float]:
@@ -290,17 +269,32 @@ def _bulk(lines: list[Line]) -> tuple[float, float]:
     )
 
 
-def _cell(value: float) -> str:
-    """Return a number as the text of a CSV cell; empty for NaN."""
-    return "" if np.isnan(value) else f"{value:.10g}"
-
-
 def settled(old: tuple[float, float] | None, new: tuple[float, float]) -> tuple[float, float]:
     """Return the previous axis range `old` while `new` still fits into it well: a changed range redraws the plot."""
     if old is None:
         return new
     fits = old[0] <= new[0] and new[1] <= old[1]
     return old if fits and new[1] - new[0] >= 0.6 * (old[1] - old[0]) else new
+
+
+def turned_online(run: Entry, x_axis: str) -> float | None:
+    """Return the place on `x_axis` of the last record of a run's offline phase; None before the online one."""
+    table = _one(run).table
+    online = np.flatnonzero(table.raw(PHASE) == 1)
+    return float(table.raw(x_axis)[online[0] - 1]) if len(online) and online[0] else None
+
+
+def phases(run: Entry, metric: str) -> tuple[Array, Array]:
+    """Return a metric's measurements f64[points] of a run's offline and of its online phase."""
+    table = _one(run).table
+    values, phase = table.raw(metric), table.raw(PHASE)
+    known = ~np.isnan(values)
+    return values[known & (phase == 0)], values[known & (phase == 1)]
+
+
+def _one(run: Entry) -> RunTelemetry:
+    """Return the run, or the first of a group of seeds."""
+    return run.members[0] if isinstance(run, SeedGroup) else run
 
 
 def greedy_results(run: Entry, metric: str) -> list[EvalRecord]:

@@ -11,13 +11,11 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QMenu,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,9 +31,10 @@ from gui.features.curves.plots import (
     further_specs,
     spec_by_name,
 )
-from gui.features.curves.reports import to_png, to_svg
+from gui.features.curves.reports import curves_csv, run_tables, to_png, to_svg
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.containers import Segmented
 from gui.kit.labels import button, label
 from gui.kit.text_search import TextSearch
@@ -70,9 +69,7 @@ class CurvesView(QWidget):
         self.board = PlotBoard(model, self._choices, actions, self, self.cards_in_front)
         self._sections: dict[str, PlotSection] = {}
         self.large: PlotCard | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0)
         column.addWidget(self._head())
         self._stack = QStackedWidget()
         self._stack.addWidget(self._page())
@@ -103,21 +100,16 @@ class CurvesView(QWidget):
         self._rows.setSpacing(8)
         self._choice_row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._choice_row.setSpacing(8)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.back = action_button(self._actions["allPlots"], "allPlotsButton")
-        self.search = QLineEdit()
-        self.search.setObjectName("plotFilter")
-        self.search.setAccessibleName(tr("Find a plot"))
+        self.search = named(QLineEdit(), "plotFilter", tr("Find a plot"))
         self.search.setPlaceholderText(tr("Find a plot"))
         self.search.setToolTip(tr("Words, -without, wild*cards, regular|expressions"))
         self.search.setClearButtonEnabled(True)
         self.search.setMinimumWidth(SEARCH_WIDTHS[0])
         self.search.setMaximumWidth(SEARCH_WIDTHS[1])
         self.search.textChanged.connect(lambda _: self._later.start())
-        self.add = QComboBox()
-        self.add.setObjectName("addPlotBox")
-        self.add.setAccessibleName(tr("Add a plot by the name of its metric"))
+        self.add = named(QComboBox(), "addPlotBox", tr("Add a plot by the name of its metric"))
         self.add.setPlaceholderText(tr("Add a plot"))
         self.add.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.add.setMinimumContentsLength(8)
@@ -128,11 +120,8 @@ class CurvesView(QWidget):
         self.spread.picked.connect(self._model.set_spread)
         self._model.view_changed.connect(self._show_spread)
         self._show_spread()
-        row.addWidget(self.back)
-        row.addWidget(self.search, 1)
-        row.addWidget(self.add)
-        self._choice_row.addLayout(row)
-        self._choice_row.addWidget(self.spread)
+        put(row, self.back, (self.search, 1), self.add)
+        put(self._choice_row, row, self.spread)
         self._rows.addLayout(self._choice_row)
         controls = CurveControls(self._model, self._actions, "curves")
         self.export = button(tr("Export..."), "exportCurvesButton", clicked=self._offer_exports)
@@ -158,11 +147,8 @@ class CurvesView(QWidget):
         self.spread.set_value(RANGE if self._model.spread == DEVIATION else self._model.spread)
 
     def _page(self) -> QWidget:
-        body = QWidget()
-        body.setObjectName("scrollBody")
-        self._column = QVBoxLayout(body)
-        self._column.setContentsMargins(0, 0, 0, 12)
-        self._column.setSpacing(4)
+        body = named(QWidget(), "scrollBody")
+        self._column = vbox(body, margins=(0, 0, 0, 12), spacing=4)
         self._column.addStretch(1)
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
@@ -175,8 +161,7 @@ class CurvesView(QWidget):
     def _large_page(self) -> QWidget:
         page = QWidget()
         page.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._large_column = QVBoxLayout(page)
-        self._large_column.setContentsMargins(0, 0, 0, 8)
+        self._large_column = vbox(page, margins=(0, 0, 0, 8))
         return page
 
     # -- choice of plots --------------------------------------------------------------------
@@ -364,7 +349,8 @@ class CurvesView(QWidget):
         """Return the plot of `metric` as the bytes of a `kind` (png, svg, csv) file."""
         card = self._card_of(metric)
         if kind == "csv":
-            return card.to_csv().encode()
+            names = [self._model.x_axis, *(name for name, _ in card.spec.lines)]
+            return curves_csv(run_tables(self._model, names)).encode()
         return to_png(card) if kind == "png" else to_svg(card)
 
     def _card_of(self, metric: str) -> PlotCard:

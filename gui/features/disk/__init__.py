@@ -1,4 +1,4 @@
-"""Disk use: the size of each run, archives that free space, and restoring runs from them."""
+"""Disk use: the size of each run, archives, storage profiles, the trash, and restoring runs from them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMainWindow
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.disk.controller import ArchivesController
 from gui.features.disk.dialog import DiskDialog
+from gui.features.disk.storage import StorageController
 from gui.features.runs.controller import RunsController
 from gui.features.runs.model import RunList
 from gui.kit.actions import ActionRegistry
@@ -19,13 +20,15 @@ def feature(context: Context) -> Feature:
     archives = context.add(
         ArchivesController(context.bridge, context[RunList], context[CheckpointsController], context.notices)
     )
-    define_disk(context.actions, archives, context[RunsController], context.telemetry, context.window)
-    return Feature(ends=[archives.close], take_path=archives.take_path)
+    storage = context.add(StorageController(context.bridge, archives, context.notices))
+    define_disk(context.actions, archives, storage, context[RunsController], context.telemetry, context.window)
+    return Feature(ends=[archives.close], take_path=archives.take_path, open_home=storage.tidy)
 
 
 def define_disk(
     registry: ActionRegistry,
     archives: ArchivesController,
+    storage: StorageController,
     runs: RunsController,
     telemetry: TelemetryModel,
     window: QMainWindow,
@@ -54,7 +57,7 @@ def define_disk(
     registry.add(
         "diskUse",
         tr("Disk use and archives..."),
-        lambda: DiskDialog(window, archives).open(),
+        lambda: DiskDialog(window, archives, storage).open(),
         short=tr("Free space..."),
-        tip=tr("Show the disk space of each run; archive and restore runs"),
+        tip=tr("Show the disk space of each run; archive, move and restore runs"),
     )

@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from gui.state.bridge import Bridge
 from gui.state.notices import Notices
 from trainer_core.service import Job, RunChanged, run_job
 from trainer_core.wire.errors import LabError
-from trainer_core.wire.run_record import ARCHIVED, RunRecord, is_archived
+from trainer_core.wire.run_record import ARCHIVED, STORAGE_TAG, TRASHED, RunRecord, is_archived
 
 DAY_S = 86_400
 CLOSE_S = 3.0
@@ -61,7 +61,7 @@ class ArchivesController(QObject):
 
     def __init__(self, bridge: Bridge, runs: RunList, checkpoints: CheckpointsController, notices: Notices) -> None:
         super().__init__()
-        self._bridge, self._runs = bridge, runs
+        self._bridge, self._runs, self.task_title = bridge, runs, bridge.task_title
         self._checkpoints, self._notices = checkpoints, notices
         self.rows: list[DiskRow] = []
         """Disk use of each run, the largest first."""
@@ -87,11 +87,21 @@ class ArchivesController(QObject):
 
     def measure(self) -> None:
         """Measure the size of each run in a process of its own, and then update the rows."""
+        self.work(("runs", "--disk"), tr("Measuring"), tr("Disk"), self._on_measured)
+
+    def work(self, words: tuple[str, ...], telling: str, title: str, then: Callable[[dict[str, Any]], object]) -> None:
+        """Run `dmglab WORDS` unless something is under way, then call `then` with its result and measure again."""
+
+        def done(result: dict[str, Any]) -> None:
+            self._tell("")
+            then(result)
+            if words[0] != "runs":
+                self.measure()
+
         if not self.working:
-            self._tell(tr("Measuring"))
-            self._bridge.spawn(
-                self._tool("runs", "--disk"), title=tr("Disk"), then=self._on_measured, failed=self._on_failed
-            )
+            self._cancelled = False
+            self._tell(telling)
+            self._bridge.spawn(self._tool(*words), title=title, then=done, failed=self._on_failed)
 
     def _on_measured(self, result: dict[str, Any]) -> None:
         known = self._bridge.service.runs
@@ -101,7 +111,7 @@ class ArchivesController(QObject):
             if row["run_id"] in known
         ]
         self.rows = sorted(rows, key=lambda row: -row.total)
-        self._tell("")
+        self.changed.emit()
 
     # -- archiving and restoring ------------------------------------------------------------
 
@@ -163,21 +173,14 @@ class ArchivesController(QObject):
 
     def restore(self, file: Path) -> None:
         """Restore a run from its archive, checking the hash of every file."""
-        if not self.working:
-            self._tell(tr("Restoring {name}", name=file.name))
-            self._bridge.spawn(
-                self._tool("archive", "restore", str(file)),
-                title=tr("Restore"),
-                then=self._on_restored,
-                failed=self._on_failed,
-            )
+        words = ("archive", "restore", str(file))
+        self.work(words, tr("Restoring {name}", name=file.name), tr("Restore"), self.on_restored)
 
-    def _on_restored(self, result: dict[str, Any]) -> None:
-        self._tell("")
+    def on_restored(self, result: dict[str, Any]) -> None:
+        """Tell which runs are back, and show their checkpoints."""
         for run_id in result["restored"]:
             self._notices.tell(tr("Restored"), self._bridge.name_of(run_id), "good")
             self._checkpoints.look_at(run_id)
-        self.measure()
 
     def open_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -202,7 +205,11 @@ class ArchivesController(QObject):
         return self.working
 
     def restore_run(self, runs: list[RunRecord]) -> None:
-        self.restore(Path(runs[0].reason.removeprefix(ARCHIVED)))
+        run = runs[0]
+        if run.reason.startswith(TRASHED):
+            self.work(("storage", "undo", run.run_id), tr("Restoring"), tr("Restore"), self.on_restored)
+        else:
+            self.restore(Path(run.reason.removeprefix(ARCHIVED)))
 
     # -- the tool ---------------------------------------------------------------------------
 
@@ -228,7 +235,10 @@ class ArchivesController(QObject):
         self.changed.emit()
 
     def _on_run_changed(self, notice: RunChanged) -> None:
-        """Update the checkpoint list after a run was archived (remove its checkpoints) or restored (add them)."""
-        run = notice.record
+        """Update the checkpoint list after a run was archived (remove its checkpoints), restored or moved."""
+        run, model = notice.record, self._checkpoints.model
+        place = run.tags.get(STORAGE_TAG, "")
+        for card in [card for card in model.cards if card.run_id == run.run_id and card.place != place]:
+            model.put(replace(card, place=place))
         if is_archived(run):
-            self._checkpoints.model.drop_missing(run.run_id)
+            model.drop_missing(run.run_id)

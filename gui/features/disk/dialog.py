@@ -2,77 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
+    QCheckBox,
     QHBoxLayout,
     QHeaderView,
+    QMenu,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
-from gui.features.disk.controller import DiskRow, old_rows
-from gui.kit.dialogs import ask_file
+from gui.features.disk.controller import ArchivesController, DiskRow, old_rows
+from gui.features.disk.storage import StorageController
+from gui.kit.boxes import hbox, put, vbox
+from gui.kit.dialogs import Sheet, ask_file
 from gui.kit.labels import ago, button, label, size_text, spin_box
 from gui.kit.style_sheet import ROW, TABLE_HEAD
 from gui.kit.tables import RIGHT, row_table
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.run_words import WORDS
-from trainer_core.lab.task_lists import short_task
+from trainer_core.lab.storage_profiles import HOME_ITSELF
+from trainer_core.wire.run_record import STORAGE_TAG
 
-COLUMNS = ("Run", "Task", "State", "Ended", "Best success", "Checkpoints", "Total")
-NARROW = {"State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
+COLUMNS = ("Run", "Task", "Kept", "State", "Ended", "Best success", "Checkpoints", "Total")
+NARROW = {"Kept": 112, "State": 84, "Ended": 104, "Best success": 96, "Checkpoints": 96, "Total": 76}
 """Widths in pixels of columns by title; the other columns share the rest."""
 DAYS, KEEP = 30, 20
 MOST_HEIGHT = 560
 
 
-class Archives(Protocol):
-    """Interface of `ArchivesController` as used by the dialog."""
-
-    changed: Any
-    rows: list[DiskRow]
-    working: str
-
-    @property
-    def free_bytes(self) -> int: ...
-    @property
-    def folder(self) -> Path: ...
-    def measure(self) -> None: ...
-    def archive(self, run_ids: list[str]) -> None: ...
-    def restore(self, file: Path) -> None: ...
-    def cancel(self) -> None: ...
-
-
-class DiskDialog(QDialog):
+class DiskDialog(Sheet):
     """Dialog of disk use; a run is deleted only after its archive was read back and compared."""
 
-    def __init__(self, parent: QWidget, archives: Archives) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("diskDialog")
-        self.setWindowTitle(tr("Disk use"))
-        self._archives = archives
+    def __init__(self, parent: QWidget, archives: ArchivesController, storage: StorageController) -> None:
+        super().__init__(parent, "diskDialog", tr("Disk use"))
+        self._archives, self._storage = archives, storage
         self._shown: list[DiskRow] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
+        column = vbox(self, margins=(16, 12, 16, 12), spacing=8)
         self.told = label("", "muted")
         column.addWidget(self.told)
         self.table = self._make_table()
-        column.addWidget(self.table, 1)
-        column.addLayout(self._retention())
-        column.addLayout(self._buttons())
+        put(column, (self.table, 1), self._retention(), self._policy(), self._buttons())
         self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
-        self.resize(720, 0)
-        archives.changed.connect(self.renew)
+        self.resize(800, 0)
+        for changed in (archives.changed, storage.changed):
+            changed.connect(self.renew)
         self.finished.connect(lambda: archives.changed.disconnect(self.renew))
+        self.finished.connect(lambda: storage.changed.disconnect(self.renew))
         archives.measure()
         self.renew()
 
@@ -91,21 +69,31 @@ class DiskDialog(QDialog):
         return table
 
     def _retention(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.days = spin_box("diskDays", tr("Days since a run ended"), 0, 3650, DAYS)
         self.keep = spin_box("diskKeep", tr("Newest runs to keep"), 0, 10_000, KEEP)
-        row.addWidget(label(tr("Ended more than"), "muted"))
-        row.addWidget(self.days)
-        row.addWidget(label(tr("days ago, except the newest"), "muted"))
-        row.addWidget(self.keep)
-        row.addWidget(button(tr("Select"), "diskSelectOld", clicked=self.select_old))
-        row.addStretch(1)
+        put(row, label(tr("Ended more than"), "muted"), self.days, label(tr("days ago, except the newest"), "muted"))
+        put(row, self.keep, button(tr("Select"), "diskSelectOld", clicked=self.select_old), 1)
+        return row
+
+    def _policy(self) -> QHBoxLayout:
+        storage, row = self._storage, hbox(spacing=8)
+        self.tidies = QCheckBox(tr("Tidy old runs by itself"))
+        self.tidies.setObjectName("diskTidies")
+        self.tidies.setToolTip(tr("When the app starts, and every hour: by the rules in storage_profiles.toml"))
+        self.tidies.clicked.connect(storage.switch)
+        self.undo_button = button(tr("Restore"), "diskUndo", clicked=storage.undo)
+        self.policy_buttons = (
+            button(tr("Preview"), "diskPreview", clicked=storage.preview, tip=tr("Show what the rules would do now")),
+            button(tr("Apply now"), "diskApply", clicked=storage.apply),
+            self.undo_button,
+        )
+        rules = button(tr("Rules..."), "diskRules", clicked=storage.edit, tip=tr("Edit storage_profiles.toml"))
+        put(row, self.tidies, rules, *self.policy_buttons, 1)
         return row
 
     def _buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.archive_button = button(
             tr("Archive"),
             "diskArchive",
@@ -115,10 +103,12 @@ class DiskDialog(QDialog):
         )
         self.cancel_button = button(tr("Cancel"), "diskCancel", clicked=self._archives.cancel)
         self.restore_button = button(tr("Restore..."), "diskRestore", clicked=self._restore)
-        row.addWidget(self.archive_button)
-        row.addWidget(self.cancel_button)
-        row.addWidget(self.restore_button)
-        row.addStretch(1)
+        self.move_button = button(tr("Move to"), "diskMove", tip=tr("Storage profiles are in storage_profiles.toml"))
+        menu = QMenu(self.move_button)
+        menu.aboutToShow.connect(lambda: self._fill_places(menu))
+        self.move_button.setMenu(menu)
+        buttons = (self.archive_button, self.cancel_button, self.restore_button)
+        put(row, self.move_button, *buttons, 1)  # the move first: the next one's width changes with its text
         row.addWidget(button(tr("Close"), "diskClose", clicked=self.accept))
         return row
 
@@ -129,16 +119,19 @@ class DiskDialog(QDialog):
         archives = self._archives
         if archives.rows is not self._shown:
             self._fill(archives.rows)
-        total = size_text(sum(row.total for row in archives.rows))
+        here = [row for row in archives.rows if STORAGE_TAG not in row.run.tags]
+        total = size_text(sum(row.total for row in here))
+        self.tidies.setChecked(self._storage.read()[0].policy.on)
+        trashed = self._storage.trashed
+        self.undo_button.setText(tr("Restore {count} from trash", count=trashed))
+        self.undo_button.setVisible(trashed > 0)
+        for each in self.policy_buttons:
+            each.setEnabled(not archives.working)
         free = size_text(archives.free_bytes)
         self.told.setText(
             archives.working
-            or tr(
-                "{count} runs take {total}; {free} are free on the disk",
-                count=len(archives.rows),
-                total=total,
-                free=free,
-            )
+            or self._storage.plan_words
+            or tr("{count} runs take {total}; {free} are free on the disk", count=len(here), total=total, free=free)
         )
         self.cancel_button.setVisible(bool(archives.working))
         self.restore_button.setEnabled(not archives.working)
@@ -147,6 +140,7 @@ class DiskDialog(QDialog):
 
     def _fill(self, rows: list[DiskRow]) -> None:
         self._shown = rows
+        self.table.clearSelection()  # its rows will be others
         self.table.setRowCount(len(rows))
         if rows and self.height() < MOST_HEIGHT:  # as high as its rows need
             self.resize(self.width(), min(MOST_HEIGHT, self.minimumSizeHint().height() + ROW * max(0, len(rows) - 4)))
@@ -154,10 +148,11 @@ class DiskDialog(QDialog):
             run = row.run
             texts = (
                 row.label,
-                short_task(run.task),
+                self._archives.task_title(run.task),
+                run.tags.get(STORAGE_TAG, tr("local")),
                 tr(WORDS[run.state]),
                 ago(run.finished_at) if run.finished_at else "",
-                f"{run.best_success_rate:.0%}" if run.best_success_rate else "",
+                number(run.best_success_rate, ".0%") if run.best_success_rate else "",
                 size_text(row.checkpoints),
                 size_text(row.total),
             )
@@ -187,7 +182,8 @@ class DiskDialog(QDialog):
 
     def _on_selection(self) -> None:
         chosen = self.chosen()
-        self.archive_button.setEnabled(bool(chosen) and not self._archives.working)
+        for each in (self.archive_button, self.move_button):
+            each.setEnabled(bool(chosen) and not self._archives.working)
         size = size_text(sum(row.total for row in chosen))
         self.archive_button.setText(
             tr("Archive {count}, {size}", count=len(chosen), size=size) if chosen else tr("Archive")
@@ -195,6 +191,13 @@ class DiskDialog(QDialog):
 
     def _archive(self) -> None:
         self._archives.archive([row.run.run_id for row in self.chosen()])
+
+    def _fill_places(self, menu: QMenu) -> None:
+        menu.clear()
+        run_ids = [row.run.run_id for row in self.chosen()]
+        for name in self._storage.places:
+            words = tr("This data folder") if name == HOME_ITSELF else name
+            menu.addAction(words, lambda name=name: self._storage.move(run_ids, name))
 
     def _restore(self) -> None:
         kinds = tr("Archives (*.tar.gz);;All files (*)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtWidgets import QMainWindow, QMenu
@@ -50,7 +51,7 @@ def feature(context: Context) -> Feature:
 
 
 def define_games(registry: ActionRegistry, library: LibraryController, window: QMainWindow) -> None:
-    add, chosen = registry.add, (library.library.selection_changed,)
+    add = partial(registry.add, follows=(library.library.selection_changed,))
     roms = tr("Game Boy ROMs (*.gb *.gbc);;All files (*)")
     library.file_wanted.connect(lambda title, then: ask_file(window, title, roms, then))
     add(
@@ -68,7 +69,6 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         short=tr("Play"),
         refusal=library.refusal,
         is_there=lambda: not library.lacks_rom,
-        follows=chosen,
     )
     add(
         "makeStage",
@@ -78,7 +78,7 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         tip=tr("Play and create a task: save a start state, then capture the goal"),
         refusal=library.stage_refusal,
         is_there=lambda: library.has_stages,
-        follows=(*chosen, library.library.changed),
+        follows=(library.library.selection_changed, library.library.changed),
     )
     add(
         "locateRom",
@@ -87,7 +87,6 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         short=lambda: tr("Choose your ROM...") if library.lacks_rom else tr("Locate..."),
         tip=tr("Choose the file at its new place"),
         refusal=library.locate_refusal,
-        follows=chosen,
     )
     add(
         "forgetRom",
@@ -97,7 +96,6 @@ def define_games(registry: ActionRegistry, library: LibraryController, window: Q
         tip=tr("Remove it from the list; the file stays"),
         refusal=library.forget_refusal,
         is_there=lambda: not library.lacks_rom,
-        follows=chosen,
     )
 
 

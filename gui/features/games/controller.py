@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
 from gui.features.games.model import RomCard, RomLibrary, is_zip, roms_in, unpack
 from gui.features.play.controller import PlayController
+from gui.kit.boxes import later
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, in_thread
@@ -50,8 +51,7 @@ class LibraryController(QObject):
         self.library = library
         self._pictured: set[str] = set()
         """Keys of the games whose thumbnails were requested; a game whose thumbnail failed is not tried again."""
-        self._photo = QTimer(self, singleShot=True, interval=PICTURES_AFTER_MS)
-        self._photo.timeout.connect(self.take_pictures)
+        self._photo = later(self, self.take_pictures, PICTURES_AFTER_MS)
         session.tasks_changed.connect(library.reload)  # a stage of a known game may be made now
         playing.started.connect(self._on_started)
         playing.changed.connect(self._on_playing)

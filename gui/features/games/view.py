@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from gui.features.games.controller import LibraryController
 from gui.features.games.model import RomCard
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.labels import ElidedLabel, label, set_role
 from gui.kit.words import tr
 
@@ -23,9 +24,7 @@ class GamesView(QWidget):
         super().__init__()
         self.setObjectName(names.GAMES_VIEW)
         self._controller, self._library = controller, controller.library
-        self.list = QListWidget()
-        self.list.setObjectName(names.GAME_LIST)
-        self.list.setAccessibleName(tr("Games, last played first; Enter plays"))
+        self.list = named(QListWidget(), names.GAME_LIST, tr("Games, last played first; Enter plays"))
         self.list.setViewMode(QListWidget.ViewMode.IconMode)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.list.setMovement(QListWidget.Movement.Static)
@@ -37,10 +36,8 @@ class GamesView(QWidget):
         self.title = label("")
         self.facts = ElidedLabel("", "muted")
         self.note = ElidedLabel("", "muted")
-        self.stage = label("", "muted", wrap=True)
-        self.stage.setObjectName("nextStage")
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        self.stage = named(label("", "muted", wrap=True), "nextStage")
+        row = hbox(spacing=4)
         for action, name in (
             ("playRom", names.PLAY_ROM_BUTTON),
             ("makeStage", "makeStageButton"),
@@ -48,19 +45,13 @@ class GamesView(QWidget):
             ("forgetRom", names.FORGET_ROM_BUTTON),
         ):
             row.addWidget(action_button(actions[action], name, primary=action == "playRom"))
-        row.addStretch(1)
-        row.addWidget(action_button(actions["openRom"], names.OPEN_ROM_BUTTON))
-        below = QVBoxLayout()
-        below.setContentsMargins(8, 8, 8, 8)
-        below.setSpacing(4)
+        put(row, 1, action_button(actions["openRom"], names.OPEN_ROM_BUTTON))
+        below = vbox(margins=(8, 8, 8, 8), spacing=4)
         for widget in (self.title, self.facts, self.note, self.stage):
             below.addWidget(widget)
         below.addLayout(row)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.list, 1)
-        column.addLayout(below)
+        column = vbox(self, spacing=0)
+        put(column, (self.list, 1), below)
         self._library.changed.connect(self._reload)
         self._library.selection_changed.connect(self._show_selected)
         self._reload()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton
 
 from gui.kit.actions import Command
+from gui.kit.boxes import later
 from gui.kit.icons import icon
 
 WORDS_MS = 400
@@ -28,8 +28,7 @@ class SteadyButton(QPushButton):
         self.is_compact = False
         """True while the button shows its icon alone."""
         self._shown, self._drawn, self._is_there = "", "", True
-        self._later = QTimer(self, singleShot=True, interval=WORDS_MS)
-        self._later.timeout.connect(self._show_words)
+        self._later = later(self, self._show_words, WORDS_MS)
         self.clicked.connect(self._on_clicked)
         action.changed.connect(self._on_changed)
         self._show_words()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from PySide6.QtCore import QRect, Qt, QTimer
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -17,9 +17,10 @@ from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import every, hbox, put, titlebar, vbox
 from gui.kit.labels import ElidedLabel, ago, label
 from gui.kit.painting import guarded
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.checkpoints import CheckpointCard
 from gui.state.run_history import RunTelemetry
 from gui.state.run_progress import (
@@ -46,7 +47,7 @@ TINY, NARROW, MIDDLE = 960, 1240, 1400
 TASK_WIDTH, LONG_TASK = 112, 200
 """Width in pixels of the task's name in a narrow window, and the greatest elsewhere."""
 LEFT_WIDTH, REASON_WIDTH = 124, 240
-"""Width in pixels of the time left, and of the reason why a run ended."""
+"""Width in pixels of the time left, and the greatest of the reason why a run ended."""
 LONGEST = 26
 """Most characters of a run's name."""
 _WHILE = {
@@ -72,9 +73,7 @@ class Fact(QWidget):
     def __init__(self, object_name: str, width: int = 0) -> None:
         super().__init__()
         self.setObjectName(object_name)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(1)
+        column = vbox(self, spacing=1)
         self.head, self.value, self.remark = label("", "caption"), ElidedLabel("", "title"), label("", "caption")
         column.addStretch(1)
         for each in (self.head, self.value, self.remark):
@@ -107,14 +106,11 @@ class RunHeader(QWidget):
         self._situations, self._telemetry, self._session = situations, telemetry, session
         self.setObjectName("runHeader")
         self.setAccessibleName(tr("The run shown"))
-        self.setProperty("role", "titlebar")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        titlebar(self)
         self.setFixedHeight(HEIGHT)
         self._every: list[SteadyButton] = []
-        self._row = row = QHBoxLayout(self)
-        row.setContentsMargins(16, 0, 16, 0)
-        row.addLayout(self._identity())
-        row.addLayout(self._success())
+        self._row = row = hbox(self, margins=(16, 0, 16, 0))
+        put(row, self._identity(), self._success())
         self.line = Sparkline()
         row.addWidget(self.line)
         self.steps, self.ran, self.left = (
@@ -130,9 +126,7 @@ class RunHeader(QWidget):
         words = {"resumeRun": tr("Train further"), "endPlayer": tr("Stop watching")}
         self._watching = self._buttons(_WATCHING, actions, row, words)
         self._while = self._buttons(_WHILE, actions, row)
-        self._clock = QTimer(self, interval=RENEW_MS)
-        self._clock.timeout.connect(self._on_clock)
-        self._clock.start()
+        self._clock = every(self, RENEW_MS, self._on_clock)
         for signal in (situations.changed, training.badge_changed, training.ready_changed, watched.changed):
             signal.connect(self.refresh)
         for signal in (telemetry.focus_changed, telemetry.pins_changed, telemetry.renamed):
@@ -142,8 +136,7 @@ class RunHeader(QWidget):
     # -- building ---------------------------------------------------------------------------
 
     def _identity(self) -> QVBoxLayout:
-        column = QVBoxLayout()
-        column.setSpacing(4)
+        column = vbox(spacing=4)
         column.addStretch(1)
         first, second = QHBoxLayout(), QHBoxLayout()
         for line in (first, second):
@@ -153,17 +146,13 @@ class RunHeader(QWidget):
         self.badge, self.task = Badge(), ElidedLabel("", "muted")
         self.badge.setObjectName(names.STATUS_BADGE)
         self.task.setObjectName("headerTask")
-        first.addWidget(self.name)
-        first.addWidget(self.id)
-        first.addStretch(1)
-        second.addWidget(self.badge)
-        second.addWidget(self.task, 1)
+        put(first, self.name, self.id, 1)
+        put(second, self.badge, (self.task, 1))
         column.addStretch(1)
         return column
 
     def _success(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        row = hbox(spacing=4)
         self.big, self.percent = label("", "heading"), label("%", "muted")
         self.big.setObjectName("successNow")
         self.big.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -185,9 +174,7 @@ class RunHeader(QWidget):
     ) -> QWidget:
         """Add a button for each command to the row, all in the widget that is returned."""
         group = QWidget()
-        inner = QHBoxLayout(group)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(8)
+        inner = hbox(group, spacing=8)
         for command, (name, symbol) in wanted.items():
             made = SteadyButton(actions[command], name, symbol, words.get(command, ""))
             self._every.append(made)
@@ -202,14 +189,17 @@ class RunHeader(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out the sparkline and the time, and the words of buttons, in a narrow window."""
-        is_narrow, is_tiny = self.width() < NARROW, self.width() < TINY
-        self.line.setHidden(is_narrow)
-        self.ran.setHidden(is_narrow)
-        self.steps.setHidden(is_tiny)
-        self.told.setHidden(is_tiny)
-        for each in self._every:
-            each.set_compact(is_narrow)
+        """Leave out the sparkline, the time, and the words of buttons, as far as the window is too narrow for them."""
+        width = self.width()
+        self.steps.setHidden(width < TINY)
+        self.told.setHidden(width < TINY)
+        for cuts in range(3 if width < NARROW else 0, 4):
+            self.line.setHidden(cuts > 0)
+            self.ran.setHidden(cuts > 1)
+            for each in self._every:
+                each.set_compact(cuts > 2)
+            if self._row.minimumSize().width() <= width:
+                break
 
     # -- following --------------------------------------------------------------------------
 
@@ -232,6 +222,7 @@ class RunHeader(QWidget):
         self._after.setVisible(ended and not watches)
         self._watching.setVisible(watches)
         self._write()
+        self._fit()
 
     def _watches(self) -> CheckpointCard | None:
         """Return the checkpoint that plays while no run trains; the header is about that one."""
@@ -282,7 +273,7 @@ class RunHeader(QWidget):
         last = told.last_update if told is not None else None
         steps = last.env_steps if last is not None else run.env_steps if run is not None else 0
         rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not state.is_end else ""
-        self.steps.write(tr("Steps"), f"{steps:,}", rate)
+        self.steps.write(tr("Steps"), number(steps), rate)
         self._write_time(run, told)
 
     def _write_time(self, run: RunRecord | None, told: RunTelemetry | None) -> None:
@@ -291,7 +282,6 @@ class RunHeader(QWidget):
         remark = tr("limit {clock}", clock=clock_text(limit)) if limit else ""
         notice = training.notice
         ended = run is not None and state.is_end
-        self.left.setFixedWidth(REASON_WIDTH if ended and self.width() >= MIDDLE else LEFT_WIDTH)
         if run is not None and ended:
             has_trained = told is not None and told.last_update is not None
             self.ran.write(tr("Ran for"), clock_text(elapsed) if has_trained else "\u2013", remark)
@@ -300,7 +290,10 @@ class RunHeader(QWidget):
                 reason_words(run.reason) or ago(run.finished_at),
                 ago(run.finished_at) if run.reason else "",
             )
+            wide = self.left.value.sizeHint().width() if self.width() >= MIDDLE else 0
+            self.left.setFixedWidth(min(max(LEFT_WIDTH, wide), REASON_WIDTH))
             return
+        self.left.setFixedWidth(LEFT_WIDTH)
         if state in _BEFORE:
             waits = self._telemetry.waits.get(run.run_id, "") if run is not None else ""
             self.ran.write("", "")
@@ -319,7 +312,7 @@ class RunHeader(QWidget):
         self.percent.setVisible(rate is not None)
         self.told.write(
             tr("Success on held-out starts") if is_held_out else tr("Success"),
-            "" if rate is None else f"{rate:.0%}",
+            "" if rate is None else number(rate, ".0%"),
             words,
         )
 

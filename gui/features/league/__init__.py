@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtWidgets import QTabWidget
 
 from gui.features.league.controller import LeagueController
@@ -40,7 +42,7 @@ def feature(context: Context) -> Feature:
 
 
 def define_league(registry: ActionRegistry, league: LeagueController) -> None:
-    add, told = registry.add, (league.changed,)
+    add = partial(registry.add, follows=(league.changed,))
     add("showLeague", tr("League"), league.show, tip=tr("Compare different players in one table"))
     add(
         "leagueStart",
@@ -50,7 +52,6 @@ def define_league(registry: ActionRegistry, league: LeagueController) -> None:
         tip=tr("All players play the held-out starts; press again to stop"),
         refusal=league.refusal,
         is_on=lambda: league.is_busy,
-        follows=told,
     )
     add(
         "leagueAdd",
@@ -58,7 +59,6 @@ def define_league(registry: ActionRegistry, league: LeagueController) -> None:
         league.add_checkpoint,
         short=tr("Add checkpoint"),
         refusal=league.add_refusal,
-        follows=told,
     )
     add(
         "leagueReplay",
@@ -67,5 +67,4 @@ def define_league(registry: ActionRegistry, league: LeagueController) -> None:
         short=tr("Play back"),
         tip=tr("Show its first episode in the Replay tab"),
         refusal=league.replay_refusal,
-        follows=told,
     )

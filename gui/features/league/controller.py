@@ -37,8 +37,8 @@ class LeagueController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session = bridge, session
-        self.name_of = bridge.name_of
-        """Function that returns a run's name."""
+        self.name_of, self.task_title = bridge.name_of, bridge.task_title
+        """Functions that return a run's name, and a task's title."""
         self._navigation, self._replay, self._checkpoints = navigation, replay, checkpoints
         self.rows: list[dict[str, Any]] = []
         """Rows of the last league's league.json, the best player first; empty while a league runs."""

@@ -14,18 +14,18 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QStackedWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.features.league.controller import LeagueController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.containers import empty_page
 from gui.kit.labels import ElidedLabel, set_role
 from gui.kit.tables import RIGHT, row_table
-from gui.kit.words import tr
-from trainer_core.lab.task_lists import is_several, short_task
+from gui.kit.words import number, tr
+from trainer_core.lab.task_lists import is_several
 
 
 class LeagueView(QWidget):
@@ -33,9 +33,7 @@ class LeagueView(QWidget):
         super().__init__()
         self.setObjectName(names.LEAGUE_VIEW)
         self._controller = controller
-        self.players = QLineEdit()
-        self.players.setObjectName(names.LEAGUE_PLAYERS)
-        self.players.setAccessibleName(tr("Players of the league"))
+        self.players = named(QLineEdit(), names.LEAGUE_PLAYERS, tr("Players of the league"))
         self.players.setToolTip(tr("random, checkpoint=RUN, nearest=FOLDER, recorded=FOLDER, llm=http://..."))
         self.players.textEdited.connect(controller.set_players)
         heads = (
@@ -63,9 +61,7 @@ class LeagueView(QWidget):
         self.progress.setFixedWidth(96)
         self.progress.setAccessibleName(tr("Progress of the league"))
         controller.progressed.connect(lambda share: self.progress.setValue(round(100 * share)))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.table)
         told = empty_page(
@@ -78,9 +74,7 @@ class LeagueView(QWidget):
         told.setObjectName("leagueEmpty")
         self._stack.addWidget(told)
         column.addWidget(self._stack, 1)
-        below = QVBoxLayout()
-        below.setContentsMargins(12, 8, 12, 8)
-        below.setSpacing(8)
+        below = vbox(margins=(12, 8, 12, 8), spacing=8)
         for layout in (self._players_row(actions), self._control_row(actions)):
             below.addLayout(layout)
         column.addLayout(below)
@@ -89,18 +83,13 @@ class LeagueView(QWidget):
         self._refresh()
 
     def _players_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.players, 1)
-        row.addWidget(action_button(actions["leagueAdd"], "leagueAddButton"))
+        row = hbox(spacing=8)
+        put(row, (self.players, 1), action_button(actions["leagueAdd"], "leagueAddButton"))
         return row
 
     def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.caption, 1)
-        row.addWidget(self.progress)
-        row.addWidget(action_button(actions["leagueReplay"], "leagueReplayButton"))
+        row = hbox(spacing=8)
+        put(row, (self.caption, 1), self.progress, action_button(actions["leagueReplay"], "leagueReplayButton"))
         row.addWidget(action_button(actions["leagueStart"], "leagueStartButton", primary=True))
         return row
 
@@ -124,25 +113,25 @@ class LeagueView(QWidget):
         if controller.error:
             return controller.error
         if controller.is_busy:
-            return tr("Playing {task}...", task=controller.task)
+            return tr("Playing {task}...", task=controller.task_title(controller.task))
         if controller.rows:
-            return tr("On the held-out starts of {task}", task=controller.task)
-        return tr("All players play the held-out starts of {task}", task=controller.next_task)
+            return tr("On the held-out starts of {task}", task=controller.task_title(controller.task))
+        return tr("All players play the held-out starts of {task}", task=controller.task_title(controller.next_task))
 
     def _fill(self, rows: list[dict[str, Any]]) -> None:
         self.table.blockSignals(True)
         self.table.clearContents()
         self.table.setRowCount(len(rows))
         self.table.setColumnHidden(1, not is_several(self._controller.task))
-        for number, row in enumerate(rows):
+        for place, row in enumerate(rows):
             cells = (
                 short_name(str(row["player"]), self._controller.name_of),
-                short_task(str(row.get("task", ""))),
+                self._controller.task_title(str(row.get("task", ""))),
                 str(row["episodes"]),
-                f"{row['success_rate']:.3f}",
-                f"{row['median_steps_to_goal']:g}" if row["success_rate"] else "-",
-                f"{row['mean_return']:.3f}",
-                f"{row['seconds_per_step']:.3f}",
+                number(row["success_rate"], ".0%"),
+                number(row["median_steps_to_goal"], "g") if row["success_rate"] else "-",
+                number(row["mean_return"], ".3f"),
+                number(row["seconds_per_step"], ".3f"),
                 str(row["error"] or row["note"]),
             )
             for column, text in enumerate(cells):
@@ -150,7 +139,7 @@ class LeagueView(QWidget):
                 item.setToolTip(text if column else str(row["player"]))
                 if 1 < column < 7:
                     item.setTextAlignment(RIGHT)
-                self.table.setItem(number, column, item)
+                self.table.setItem(place, column, item)
         self.table.blockSignals(False)
 
 

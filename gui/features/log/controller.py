@@ -6,11 +6,12 @@ import re
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from gui.features.checkpoints.controller import CheckpointsController
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import every
 from gui.kit.dialogs import show_file
 from gui.kit.words import tr
 from gui.state.bridge import Bridge, in_thread
@@ -92,10 +93,10 @@ class Journal(QObject):
     def _tell_end(self, run: RunRecord) -> None:
         if run.state is RunState.FINISHED:
             plays = not self._checkpoints.no_player(run.run_id)
-            rate = 100 * run.best_success_rate
+            rate = run.best_success_rate
             self._notices.tell(
                 tr("{run} finished", run=run.name),
-                tr("{rate:.0f} % on held-out starts, {steps:,} steps", rate=rate, steps=run.env_steps)
+                tr("{rate:.0%} on held-out starts, {steps:,} steps", rate=rate, steps=run.env_steps)
                 if rate
                 else tr("{env_steps:,} environment steps", env_steps=run.env_steps),
                 "good",
@@ -164,9 +165,7 @@ class Alerts(QObject):
         self._stalled = ""
         """Id of the run whose silence was announced."""
         telemetry.alerted.connect(self._on_alert)
-        self._clock = QTimer(self, interval=SILENCE_LOOK_MS)
-        self._clock.timeout.connect(self._look)
-        self._clock.start()
+        self._clock = every(self, SILENCE_LOOK_MS, self._look)
 
     def _on_alert(self, run_id: str, alert: Alert) -> None:
         if alert.kind != "error":  # the journal reports how a run failed

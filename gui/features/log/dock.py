@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent, QTextCursor
-from PySide6.QtWidgets import QAbstractSlider, QComboBox, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractSlider, QComboBox, QPlainTextEdit, QStackedWidget, QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import every, named, put, vbox
 from gui.kit.containers import Dock, empty_page
 from gui.kit.labels import KeyButton, clear_by_escape, icon_button, label, search_field
 from gui.kit.words import tr
@@ -27,18 +28,14 @@ class LogDock(Dock):
     def __init__(self, buffer: LogBuffer, actions: ActionRegistry) -> None:
         super().__init__(tr("Log"), names.LOG_DOCK)
         self._buffer, self._follows = buffer, True
-        self.view = QPlainTextEdit()
-        self.view.setObjectName(names.LOG_VIEW)
-        self.view.setAccessibleName(tr("Log"))
+        self.view = named(QPlainTextEdit(), names.LOG_VIEW, tr("Log"))
         self.view.setReadOnly(True)
         self.view.setMaximumBlockCount(MAX_LINES)
         self.view.setFont(theme.mono_font())
         self.view.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.view.setTabChangesFocus(True)
         self.view.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; }")
-        self.level = QComboBox()
-        self.level.setObjectName("logLevel")
-        self.level.setAccessibleName(tr("Lowest level shown"))
+        self.level = named(QComboBox(), "logLevel", tr("Lowest level shown"))
         self.level.addItems([tr(level) for level in LEVELS])
         self.level.currentIndexChanged.connect(self._rebuild)
         self.search = search_field("logFind", tr("Show only lines that contain this"), tr("Filter"))
@@ -48,11 +45,9 @@ class LogDock(Dock):
             self.head.addWidget(widget)
         file = action_button(actions["openLog"], "openLogButton")
         file.setProperty("role", "small")
-        self.head.addWidget(file)
-        self.head.addWidget(icon_button("copy", tr("Copy the log"), clicked=self._copy))
+        put(self.head, file, icon_button("copy", tr("Copy the log"), clicked=self._copy))
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
+        column = vbox(body)
         self.setWidget(body)
         self._missing, self._why = label(), label("", "caption")
         self._clear = KeyButton(tr("Clear filter"), tr("Esc"))
@@ -64,9 +59,7 @@ class LogDock(Dock):
         self._stack.addWidget(self._empty)
         column.addWidget(self._stack)
         self._tell()
-        self._timer = QTimer(self, interval=FLUSH_MS)
-        self._timer.timeout.connect(self.flush)
-        self._timer.start()
+        self._timer = every(self, FLUSH_MS, self.flush)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Scroll to the end after the log was hidden, unless the user had left it: a hidden view has no length."""

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -36,8 +35,9 @@ from gui.features.memory.views import (
 )
 from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.containers import Dock
-from gui.kit.labels import button, label
+from gui.kit.boxes import hbox, named, put, vbox
+from gui.kit.containers import Dock, PagePicker
+from gui.kit.labels import button, choice_box, label
 from gui.kit.screen import Mark, Palette, Screen
 from gui.kit.tables import row_table
 from gui.kit.words import tr
@@ -67,9 +67,7 @@ def table(object_name: str, accessible: str, heads: list[str]) -> QTableWidget:
 
 
 def number_field(object_name: str, accessible: str, example: str) -> QLineEdit:
-    made = QLineEdit()
-    made.setObjectName(object_name)
-    made.setAccessibleName(accessible)
+    made = named(QLineEdit(), object_name, accessible)
     made.setPlaceholderText(example)
     made.setMaxLength(MOST_LETTERS)
     return made
@@ -95,17 +93,16 @@ class MemoryDock(Dock):
     def __init__(self, memory: MemoryController, palette: Palette) -> None:
         super().__init__(tr("Memory"), names.MEMORY_DOCK)
         self._memory = memory
-        self.pages = QTabWidget()
-        self.pages.setObjectName("memoryTabs")
-        self.pages.setDocumentMode(True)
-        self.pages.tabBar().setAccessibleName(tr("Memory tabs"))
-        self.pages.tabBar().setExpanding(False)
+        self.pages = named(QTabWidget(), "memoryTabs")
         self.find_page, self.bytes_page = FindPage(memory), BytesPage(memory)
         self.video_page = VideoPage(memory, palette)
         self.pages.addTab(self.find_page, tr("Find"))
         self.pages.addTab(self.bytes_page, tr("Bytes"))
         self.pages.addTab(self.video_page, tr("Video"))
         self.pages.currentChanged.connect(lambda index: self.refresh())
+        picker = PagePicker(self.pages, "memoryPages", tr("Memory page"))
+        picker.refresh()
+        self.head.addWidget(picker)
         self.setWidget(self.pages)
         memory.changed.connect(self.refresh)
         self.visibilityChanged.connect(memory.watch)
@@ -124,19 +121,14 @@ class FindPage(QWidget):
         self._memory = memory
         self._refused = ""
         """Error text on the last typed number, shown until the next input."""
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
-        column.addLayout(self._question())
-        column.addLayout(self._buttons())
-        self.told = label("", "muted", wrap=True)
-        self.told.setObjectName("memoryTold")
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=6)
+        put(column, self._question(), self._buttons())
+        self.told = named(label("", "muted", wrap=True), "memoryTold")
         column.addWidget(self.told)
         heads = [tr("Address"), tr("Now"), tr("Before")]
         self.found = table("memoryFound", tr("Remaining addresses"), heads)
         self.found.itemActivated.connect(lambda item: self._watch_row(item.row()))
-        column.addWidget(self.found, 3)
-        column.addLayout(self._watch_buttons())
+        put(column, (self.found, 3), self._watch_buttons())
         heads = [tr("Address"), tr("Value"), tr("Name")]
         self.watched = table("memoryWatches", tr("Watched addresses"), heads)
         self.watched.setEditTriggers(QTableWidget.EditTrigger.DoubleClicked | QTableWidget.EditTrigger.EditKeyPressed)
@@ -149,23 +141,15 @@ class FindPage(QWidget):
         self._fit_buttons()
 
     def _question(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        self.how = QComboBox()
-        self.how.setObjectName("memoryHow")
-        self.how.setAccessibleName(tr("Comparison"))
-        for how in (*COMPARISONS, EQUAL):
-            self.how.addItem(tr(how), how)
+        row = hbox(spacing=4)
+        self.how = choice_box("memoryHow", tr("Comparison"), ((how, tr(how)) for how in (*COMPARISONS, EQUAL)))
         self.how.currentIndexChanged.connect(lambda index: self._fit_value())
         self.value = number_field("memoryValue", tr("Value to look for"), "12, $0C")
         self._fit_value()
         self.value.returnPressed.connect(self._on_search)
-        self.wide = QCheckBox(tr("16 bits"))
-        self.wide.setObjectName("memoryWide")
+        self.wide = named(QCheckBox(tr("16 bits")), "memoryWide")
         self.wide.toggled.connect(self._on_wide)
-        row.addWidget(self.how, 1)
-        row.addWidget(self.value, 1)
-        row.addWidget(self.wide)
+        put(row, (self.how, 1), (self.value, 1), self.wide)
         return row
 
     def _fit_value(self) -> None:
@@ -174,8 +158,7 @@ class FindPage(QWidget):
         self.value.setToolTip("" if is_wanted else tr("Choose 'the value' to look for a number"))
 
     def _buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        row = hbox(spacing=4)
         self.search = button(
             tr("Search"), "memorySearchButton", clicked=self._on_search, tip=tr("Keep the addresses whose value fits")
         )
@@ -188,15 +171,13 @@ class FindPage(QWidget):
         return row
 
     def _watch_buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        row = hbox(spacing=4)
         self.address = number_field("memoryAddress", tr("Address to watch"), "$C0A0")
         self.address.returnPressed.connect(self._on_address)
         row.addWidget(self.address, 1)
         self.remove = button(tr("Remove"), "memoryRemoveButton", clicked=self._on_remove)
         self.copy = button(tr("Copy"), "memoryCopyButton", clicked=self._on_copy)
-        row.addWidget(self.remove)
-        row.addWidget(self.copy)
+        put(row, self.remove, self.copy)
         return row
 
     # -- showing ----------------------------------------------------------------------------
@@ -217,7 +198,7 @@ class FindPage(QWidget):
             )
         else:
             count = int(search.left.sum())
-            words = tr("{count} addresses remain", count=f"{count:,}")
+            words = tr("{count:,} addresses remain", count=count)
             if count > MOST_FOUND:
                 words += tr("; the first {count} are listed", count=MOST_FOUND)
             self.told.setText(words)
@@ -342,12 +323,8 @@ class BytesPage(QWidget):
     def __init__(self, memory: MemoryController) -> None:
         super().__init__()
         self._memory = memory
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
-        self.region = QComboBox()
-        self.region.setObjectName("memoryRegion")
-        self.region.setAccessibleName(tr("Part of the memory"))
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=6)
+        self.region = named(QComboBox(), "memoryRegion", tr("Part of the memory"))
         for title, (begin, end) in REGIONS.items():
             words = tr("{title}, {begin} to {last}", title=tr(title), begin=f"{begin:04X}", last=f"{end - 1:04X}")
             self.region.addItem(words, (begin, end))
@@ -379,14 +356,9 @@ class VideoPage(QWidget):
         self._memory = memory
         self._tile: int | None = None
         """Number of the tile that was clicked, None before."""
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
-        self.what = QComboBox()
-        self.what.setObjectName("videoWhat")
-        self.what.setAccessibleName(tr("Part of the video memory"))
-        for what in (TILES, BACKGROUND, WINDOW, SPRITES):
-            self.what.addItem(tr(what), what)
+        column = vbox(self, margins=(12, 8, 12, 8), spacing=6)
+        parts = ((what, tr(what)) for what in (TILES, BACKGROUND, WINDOW, SPRITES))
+        self.what = choice_box("videoWhat", tr("Part of the video memory"), parts)
         self.what.currentIndexChanged.connect(lambda index: self.refresh())
         column.addWidget(self.what)
         self.view = Screen(palette, "videoMemory", tr("Video memory"))

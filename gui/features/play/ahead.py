@@ -5,9 +5,10 @@ The process ends with the app, and after a while without input. A setting turns 
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from gui.features.play.controller import PlayController
+from gui.kit.boxes import later
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -27,10 +28,8 @@ class PlayAhead(QObject):
         super().__init__()
         self._bridge, self._checkpoints, self._settings = bridge, checkpoints, settings
         self._player = playing.player
-        self._soon = QTimer(self, singleShot=True, interval=DELAY_MS)
-        self._soon.timeout.connect(self._prepare)
-        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
-        self._idle.timeout.connect(self.end)
+        self._soon = later(self, self._prepare, DELAY_MS)
+        self._idle = later(self, self.end, IDLE_MS)
         checkpoints.selection_changed.connect(self._prepare_soon)
         playing.started.connect(self._prepare_soon)
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidgetItem, QWidget
 
 from gui.features.play.gamepad import Gamepad
+from gui.kit.boxes import named, put, vbox
 from gui.kit.labels import button, label, set_role
 from gui.kit.settings import Settings
 from gui.kit.tables import row_table
@@ -193,9 +194,7 @@ class GameKeysPage(QWidget):
         super().__init__()
         self._keys, self._gamepad = keys, gamepad
         self._is_waiting = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(self, spacing=8)
         heads = [tr("Action"), tr("Key"), tr("Gamepad")]
         self.table = row_table("gameKeysTable", tr("Keys and gamepad buttons of the game"), heads)
         self.table.setRowCount(len(PLAY_ACTS))
@@ -204,12 +203,9 @@ class GameKeysPage(QWidget):
         row = QHBoxLayout()
         self.change = button(tr("Change"), "changeGameKeyButton", clicked=self._wait)
         self.change.installEventFilter(self)
-        row.addWidget(self.change)
-        row.addWidget(button(tr("Reset to defaults"), "resetGameKeysButton", clicked=keys.reset))
-        row.addStretch(1)
+        put(row, self.change, button(tr("Reset to defaults"), "resetGameKeysButton", clicked=keys.reset), 1)
         column.addLayout(row)
-        self.told = label("", "muted", wrap=True)
-        self.told.setObjectName("gameKeysTold")
+        self.told = named(label("", "muted", wrap=True), "gameKeysTold")
         column.addWidget(self.told)
         keys.changed.connect(self._fill)
         gamepad.button.connect(self._on_pad)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QStackedWidget, QWidget
 
 from gui.features.play.controller import PlayController
 from gui.features.play.gamepad import Gamepad
@@ -16,6 +16,7 @@ from gui.features.play.saliency import SaliencyController
 from gui.features.play.side import SidePanel
 from gui.features.play.strip import PlayStrip
 from gui.kit import object_names as names
+from gui.kit.boxes import hbox, named
 from gui.kit.labels import count_text
 from gui.kit.screen import FrameSource, Palette, Screen, best_columns, tile
 from gui.kit.words import tr
@@ -106,11 +107,8 @@ class LiveView(QWidget):
     def _corner(self) -> QWidget:
         """Return the choice of the picture's scale, for the right end of the tabs."""
         made = QWidget()
-        row = QHBoxLayout(made)
-        row.setContentsMargins(8, 0, 16, 0)
-        self.scale = QComboBox()
-        self.scale.setObjectName("scaleBox")
-        self.scale.setAccessibleName(tr("How large the picture is"))
+        row = hbox(made, margins=(8, 0, 16, 0))
+        self.scale = named(QComboBox(), "scaleBox", tr("How large the picture is"))
         self.scale.setProperty("flat", True)
         self.scale.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.scale.addItems([tr("Fit"), tr("Whole pixels")])
@@ -230,21 +228,21 @@ class LiveView(QWidget):
         if request is None:
             return ""
         if request.mode == "human":
-            name = Path(request.task).name if self._playing.is_rom else request.task
+            name = Path(request.task).name if self._playing.is_rom else self._session.task_title(request.task)
             if self._playing.state.is_color_only:
                 return tr("For the Game Boy Color only; {name}, you play", name=name)
             return tr("{value}, you play", value=name)
         if request.rival:
-            return tr("{task}, two policies from the same starts", task=request.task)
+            return tr("{task}, two policies from the same starts", task=self._session.task_title(request.task))
         row = self._checkpoints.row_of(Path(self._playing.checkpoint))
         if row < 0:
-            return f"{request.task}, {Path(self._playing.checkpoint).name}"
+            return f"{self._session.task_title(request.task)}, {Path(self._playing.checkpoint).name}"
         card = self._checkpoints.cards[row]
         tasks = len(split_tasks(card.task))
         one_of = tr(" (one of its {count} tasks: choose on the left)", count=tasks)
         return tr(
             "{task}, success {rate}, {algo} after {count_text} steps",
-            task=request.task + (one_of if tasks > 1 else ""),
+            task=self._session.task_title(request.task) + (one_of if tasks > 1 else ""),
             algo=card.algo.upper(),
             count_text=count_text(card.env_steps),
             rate=card.rate_words(request.policy_mode),

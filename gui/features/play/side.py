@@ -11,10 +11,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
+from gui.kit.boxes import hbox, put, vbox
 from gui.kit.labels import label, rule
 from gui.kit.painting import guarded
 from gui.kit.screen import Palette, Screen
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.task_pictures import TaskPictures, read_task_pictures
 from trainer_core.lab.paths import HomePaths
 from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS
@@ -65,7 +66,9 @@ class PolicyBars(QWidget):
         event = self.event_shown
         if event is None:
             return tr("No policy is playing")
-        likely = ", ".join(f"{name} {share:.0%}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False))
+        likely = ", ".join(
+            f"{name} {number(share, '.0%')}" for name, share in zip(ALL_ACTIONS, event.probabilities, strict=False)
+        )
         value = tr("no value") if event.value is None else tr("value {value:+.3f}", value=event.value)
         return tr("Step {step}: {likely}; {value_words}", step=event.step, likely=likely, value_words=value)
 
@@ -83,7 +86,7 @@ class PolicyBars(QWidget):
                 painter.setPen(QColor(colors.text if is_chosen else colors.muted))
                 painter.drawText(QRectF(0, y, NAME_WIDTH, high), middle, name)
                 right = QRectF(self.width() - SHARE_WIDTH, y, SHARE_WIDTH, high)
-                painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, f"{share * 100:.0f} %")
+                painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, number(share, ".0%"))
                 bar = QRectF(NAME_WIDTH, y + high / 2 - 3, length, 6)
                 painter.fillRect(bar, QColor(colors.border))
                 bar.setWidth(length * min(1.0, max(0.0, share)))
@@ -121,7 +124,7 @@ class Trace(QWidget):
                 painter.drawLine(QPointF(left, y), QPointF(self.width(), y))
                 painter.setPen(QColor(colors.muted))
                 box = QRectF(0, y - 8, left - 8, 16)
-                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{value:.2g}")
+                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number(value, ".2g"))
             scale = tall / (high - low)
             points = [
                 QPointF(left + wide * at / (LONGEST - 1), top + tall - (value - low) * scale)
@@ -142,12 +145,9 @@ class SidePanel(QWidget):
         self._found: TaskPictures | None = None
         self.setObjectName("playPanel")
         self.setAccessibleName(tr("Policy: actions and value"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 8, 16, 8)
-        column.setSpacing(4)
+        column = vbox(self, margins=(16, 8, 16, 8), spacing=4)
         head = QHBoxLayout()
-        head.addWidget(label(tr("Policy"), "title"))
-        head.addStretch(1)
+        put(head, label(tr("Policy"), "title"), 1)
         self.who = label(tr("HUMAN"), "warn")
         self.who.setAccessibleName(tr("You play"))
         self.who.hide()
@@ -157,9 +157,7 @@ class SidePanel(QWidget):
         column.addWidget(self.thoughts)
         self.value, self.value_trace = self._measure(column, tr("Value"), tr("expected return"))
         self.distance, self.distance_trace = self._measure(column, tr("Distance to goal"), "")
-        column.addWidget(rule())
-        column.addWidget(self._goal_row(palette))
-        column.addStretch(1)
+        put(column, rule(), self._goal_row(palette), 1)
         self.take_over = label(tr("Hold Tab to take over"), "caption")
         column.addWidget(self.take_over)
         playing.thought.connect(self._on_thought)
@@ -170,36 +168,27 @@ class SidePanel(QWidget):
         """Add a heading with a value and the value's trace."""
         column.addSpacing(4)
         column.addWidget(rule())
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(label(title, "title"))
-        row.addStretch(1)
-        row.addWidget(label(remark, "caption"))
+        row = hbox(spacing=8)
+        put(row, label(title, "title"), 1, label(remark, "caption"))
         value, trace = label("", "title"), Trace(title)
         row.addWidget(value)
-        column.addLayout(row)
-        column.addWidget(trace)
+        put(column, row, trace)
         return value, trace
 
     def _goal_row(self, palette: Palette) -> QWidget:
         self.goal = Screen(palette, "playGoal", tr("Goal picture"))
         self.goal.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.step, self.gain = label("", "title"), label("", "title")
-        facts = QVBoxLayout()
-        facts.setSpacing(2)
+        facts = vbox(spacing=2)
         facts.addWidget(label(tr("Goal picture"), "caption"))
         facts.addSpacing(12)
         for head, value in ((tr("Step"), self.step), (tr("Return"), self.gain)):
-            facts.addWidget(label(head, "caption"))
-            facts.addWidget(value)
+            put(facts, label(head, "caption"), value)
             facts.addSpacing(8)
         facts.addStretch(1)
         self._goal = QWidget()
-        row = QHBoxLayout(self._goal)
-        row.setContentsMargins(0, 8, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.goal)
-        row.addLayout(facts, 1)
+        row = hbox(self._goal, margins=(0, 8, 0, 0), spacing=12)
+        put(row, self.goal, (facts, 1))
         return self._goal
 
     def fit(self, window_width: int) -> None:
@@ -235,14 +224,14 @@ class SidePanel(QWidget):
 
     def _on_thought(self, event: PolicyEvent) -> None:
         self.thoughts.show_thought(event)
-        self.value.setText("" if event.value is None else f"{event.value:+.2f}")
+        self.value.setText("" if event.value is None else number(event.value, "+.2f"))
         if event.value is not None:
             self.value_trace.add(event.value)
 
     def _on_played(self, event: PlayEvent) -> None:
         self._return = event.reward + (0.0 if event.step <= 1 else self._return)
-        self.distance.setText(f"{event.dist:.2f}")
+        self.distance.setText(number(event.dist, ".2f"))
         self.distance_trace.add(event.dist)
         horizon = self._found.horizon if self._found is not None else 0
         self.step.setText(tr("{step} of {horizon}", step=event.step, horizon=horizon) if horizon else str(event.step))
-        self.gain.setText(f"{self._return:+.2f}" if event.speed <= TRUE_RETURN_SPEED else "\u2013")
+        self.gain.setText(number(self._return, "+.2f") if event.speed <= TRUE_RETURN_SPEED else "\u2013")

@@ -6,10 +6,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSlider, QToolButton, QWidget, QWidgetAction
+from PySide6.QtWidgets import QMenu, QSlider, QToolButton, QWidget, QWidgetAction
 
 from gui.features.play.controller import PlayController
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import hbox, named
 from gui.kit.labels import label
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -111,12 +112,9 @@ class SoundButton(QToolButton):
 
     def _volume_row(self, menu: QMenu) -> QWidgetAction:
         row = QWidget()
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(12, 4, 12, 4)
+        layout = hbox(row, margins=(12, 4, 12, 4))
         layout.addWidget(label(tr("Volume"), "muted"))
-        self.volume = QSlider(Qt.Orientation.Horizontal)
-        self.volume.setObjectName("volumeSlider")
-        self.volume.setAccessibleName(tr("Volume of the game"))
+        self.volume = named(QSlider(Qt.Orientation.Horizontal), "volumeSlider", tr("Volume of the game"))
         self.volume.setRange(0, 100)
         self.volume.setMinimumWidth(120)
         self.volume.setValue(round(100 * self._sound.volume))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSlider, QWidget
 
 from gui.features.play.controller import SPEEDS, PlayController
 from gui.features.play.lane import ButtonLane
@@ -12,9 +12,10 @@ from gui.features.play.slots import SlotButton, SlotsController
 from gui.features.play.sound import SoundButton, SoundController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button, action_icon_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.indicators import JoypadLights
 from gui.kit.labels import ElidedLabel, label, set_role
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.session import Mode
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 from trainer_core.wire.buttons import action_name
@@ -87,7 +88,7 @@ def way_words(side: VersusSide) -> str:
 
 
 def speed_text(speed: float) -> str:
-    return tr("max") if speed == 0 else f"{speed:g}x"
+    return tr("max") if speed == 0 else f"{number(speed, 'g')}x"
 
 
 class PlayStrip(QWidget):
@@ -98,21 +99,17 @@ class PlayStrip(QWidget):
     ) -> None:
         super().__init__()
         self._playing = playing
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 6, 16, 8)
-        column.setSpacing(6)
+        column = vbox(self, margins=(16, 6, 16, 8), spacing=6)
         self.board = VersusBoard()
         playing.stood.connect(self.board.show_standing)
-        column.addWidget(self.board)
-        column.addWidget(self._info_row())
+        put(column, self.board, self._info_row())
         self.lane = ButtonLane()
         playing.played.connect(self.lane.add)
         playing.started.connect(self.lane.clear)
         column.addWidget(self.lane)
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._rows.setSpacing(6)
-        self._rows.addLayout(self._transport_row(actions), 1)
-        self._rows.addLayout(self._tools_row(slots, sound, actions))
+        put(self._rows, (self._transport_row(actions), 1), self._tools_row(slots, sound, actions))
         column.addLayout(self._rows)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -122,41 +119,29 @@ class PlayStrip(QWidget):
 
     def _info_row(self) -> QWidget:
         self._info = QWidget()
-        row = QHBoxLayout(self._info)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
+        row = hbox(self._info, spacing=12)
         self.who = label("", "title")
         self.lights = JoypadLights()
         self.what, self.values = ElidedLabel("", "muted"), ElidedLabel("", "muted")
         self.what.setObjectName("playsBadge")
         self.what.setAccessibleName(tr("Current player"))
-        row.addWidget(self.who)
-        row.addWidget(self.lights)
-        row.addWidget(self.what, 1)
-        row.addWidget(self.values, 1)
+        put(row, self.who, self.lights, (self.what, 1), (self.values, 1))
         return self._info
 
     def _transport_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        row = hbox(spacing=4)
         for action_id, name in TRANSPORT.items():
             made = action_icon_button(actions[action_id], name)
             made.setProperty("transport", True)
             row.addWidget(made)
-        self.speed = QSlider(Qt.Orientation.Horizontal)
-        self.speed.setObjectName("speedSlider")
-        self.speed.setAccessibleName(tr("Speed"))
+        self.speed = named(QSlider(Qt.Orientation.Horizontal), "speedSlider", tr("Speed"))
         self.speed.setRange(0, len(SPEEDS) - 1)
         self.speed.setPageStep(1)
         self.speed.setMinimumWidth(60)
         self.speed.valueChanged.connect(self._on_slider)
         row.addWidget(self.speed, 1)
-        self.wanted_speed = label("")
-        self.wanted_speed.setObjectName("wantedSpeed")
-        self.wanted_speed.setAccessibleName(tr("Wanted speed"))
-        self.real_speed = label("", "muted")
-        self.real_speed.setObjectName("realSpeed")
-        self.real_speed.setAccessibleName(tr("Actual speed"))
+        self.wanted_speed = named(label(""), "wantedSpeed", tr("Wanted speed"))
+        self.real_speed = named(label("", "muted"), "realSpeed", tr("Actual speed"))
         for shown in (self.wanted_speed, self.real_speed):
             shown.setMinimumWidth(44)
             shown.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -164,17 +149,11 @@ class PlayStrip(QWidget):
         return row
 
     def _tools_row(self, slots: SlotsController, sound: SoundController, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(SlotButton(slots, actions))
-        row.addWidget(SoundButton(sound, actions))
-        row.addWidget(action_button(actions["saliency"], "saliencyButton"))
-        row.addStretch(1)
-        self.clock = label("", "muted")
-        self.clock.setObjectName("recordingClock")
-        self.clock.setAccessibleName(tr("Length of the recording"))
-        row.addWidget(self.clock)
-        row.addWidget(action_button(actions["record"], names.RECORD_BUTTON))
+        row = hbox(spacing=4)
+        put(row, SlotButton(slots, actions), SoundButton(sound, actions))
+        put(row, action_button(actions["saliency"], "saliencyButton"), 1)
+        self.clock = named(label("", "muted"), "recordingClock", tr("Length of the recording"))
+        put(row, self.clock, action_button(actions["record"], names.RECORD_BUTTON))
         return row
 
     def _on_slider(self, index: int) -> None:
@@ -204,7 +183,7 @@ class PlayStrip(QWidget):
         """Show the actual speed where it is not the wanted one: slower by a tenth or more, or as fast as it goes."""
         wanted = self._playing.speed
         differs = bool(speed) and (not wanted or abs(speed - wanted) >= SPEED_DIFFERS * wanted)
-        self.real_speed.setText(f"{speed:.2f}x" if speed else "")
+        self.real_speed.setText(f"{number(speed, '.2f')}x" if speed else "")
         self.real_speed.setVisible(differs)
 
     def refresh(self, mode: Mode) -> None:

@@ -61,7 +61,7 @@ def feature(context: Context) -> Feature:
 
 
 def define_replay(registry: ActionRegistry, replay: ReplayController, window: QMainWindow) -> None:
-    add, changed = registry.add, (replay.changed,)
+    add = partial(registry.add, follows=(replay.changed,))
 
     def refusal() -> str:
         return tr("{name} is still being opened", name=replay.opening) if replay.opening else ""
@@ -79,7 +79,6 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
         short=tr("Open..."),
         tip=tr("Rollouts, recordings, GIF and APNG, input movies of PyBoy and VisualBoyAdvance"),
         refusal=refusal,
-        follows=changed,
     )
     add(
         "openReplayFolder",
@@ -87,7 +86,6 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
         partial(ask_folder, window, tr("Open in the replay"), replay.open),
         tip=tr("A recording, a rollout, or the error record of a failed run"),
         refusal=refusal,
-        follows=changed,
     )
     add(
         "playOn",
@@ -97,7 +95,6 @@ def define_replay(registry: ActionRegistry, replay: ReplayController, window: QM
         short=tr("Play from here"),
         tip=tr("Take over the game at the frame shown"),
         refusal=replay.replay_refusal,
-        follows=changed,
     )
     replay.rom_wanted.connect(ask_rom)
 

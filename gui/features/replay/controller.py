@@ -176,11 +176,14 @@ class ReplayController(QObject):
         self.reload()
         self._notices.tell(
             tr("Recording saved"),
-            recording_name(folder),
+            self.name_of(folder),
             "good",
             tr("Open replay"),
             lambda: self._navigation.show(Place.REPLAY),
         )
+
+    def name_of(self, folder: Path) -> str:
+        return recording_name(folder, self._bridge.task_title)
 
     def note_seen(self) -> None:
         """Remove the notice on a new recording, as it is on show now."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.features.replay.controller import ReplayController
-from gui.kit.labels import button, label, spin_box
+from gui.kit.boxes import put
+from gui.kit.dialogs import Sheet
+from gui.kit.labels import button, choice_box, label, spin_box
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
@@ -22,16 +24,16 @@ class Demonstrations(QObject):
         super().__init__()
         self._bridge, self._replay, self._notices = bridge, replay, notices
 
-    def tasks(self) -> list[str]:
-        """Return the ids of the user's own tasks for the game of the recording on show."""
+    def tasks(self) -> dict[str, str]:
+        """Return the title by id of the user's own tasks for the game of the recording on show."""
         replay, home = self._replay.replay, self._bridge.home
         if replay is None or not replay.can_play_on:
-            return []
-        return [
-            task.manifest.id
+            return {}
+        return {
+            task.manifest.id: task.manifest.title
             for task in list_tasks(home)
             if task.folder.is_relative_to(home.tasks) and task.manifest.rom.sha256 == replay.recording.rom_sha256
-        ]
+        }
 
     def refusal(self) -> str:
         return self._replay.replay_refusal()
@@ -55,7 +57,7 @@ class Demonstrations(QObject):
                 tr("Demonstration saved"),
                 tr(
                     "{task} reaches its goal in {steps} steps; it has {count} of them now",
-                    task=task,
+                    task=self._bridge.task_title(task),
                     steps=found["steps"],
                     count=found["demonstrations"],
                 ),
@@ -65,18 +67,14 @@ class Demonstrations(QObject):
         )
 
 
-class DemoSheet(QDialog):
-    def __init__(self, parent: QWidget, tasks: list[str], frames: int, add: Callable[[str, int, int], object]) -> None:
-        """Build the form; `add` is called with task, first and last frame, counted from 0."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("demoSheet")
-        self.setWindowTitle(tr("Use as a demonstration"))
+class DemoSheet(Sheet):
+    def __init__(
+        self, parent: QWidget, tasks: Mapping[str, str], frames: int, add: Callable[[str, int, int], object]
+    ) -> None:
+        """Build the form; `tasks` are titles by id; `add` is called with id, first and last frame, counted from 0."""
+        super().__init__(parent, "demoSheet", tr("Use as a demonstration"))
         self._add = add
-        self.task = QComboBox()
-        self.task.setObjectName("demoTask")
-        self.task.setAccessibleName(tr("Task"))
-        self.task.addItems(tasks)
+        self.task = choice_box("demoTask", tr("Task"), tasks.items())
         self.first = spin_box("demoFirst", tr("From frame"), 1, frames, 1)
         self.last = spin_box("demoLast", tr("To frame"), 1, frames, frames)
         form = QFormLayout()
@@ -84,8 +82,7 @@ class DemoSheet(QDialog):
         form.addRow(tr("From frame"), self.first)
         form.addRow(tr("To frame"), self.last)
         row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(button(tr("Cancel"), "demoCancel", clicked=self.reject))
+        put(row, 1, button(tr("Cancel"), "demoCancel", clicked=self.reject))
         self.agree = button(tr("Save"), "demoAgree", primary=True, clicked=self._agree)
         self.agree.setEnabled(bool(tasks))
         row.addWidget(self.agree)
@@ -100,10 +97,9 @@ class DemoSheet(QDialog):
                     wrap=True,
                 )
             )
-        column.addLayout(form)
-        column.addLayout(row)
+        put(column, form, row)
 
     def _agree(self) -> None:
         first, last = self.first.value(), self.last.value()
-        self._add(self.task.currentText(), first - 1, max(first, last) - 1)
+        self._add(self.task.currentData(), first - 1, max(first, last) - 1)
         self.accept()

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QDoubleSpinBox,
-    QFormLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDoubleSpinBox, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from gui.kit.dialogs import ask_new_file, begin_folder
-from gui.kit.labels import button, indented, label, spin_box
+from gui.kit.boxes import named, put
+from gui.kit.dialogs import Sheet, ask_new_file, begin_folder
+from gui.kit.labels import button, choice_box, indented, label, spin_box
 from gui.kit.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
@@ -32,7 +23,7 @@ PALETTES = (
 )
 
 
-class ExportSheet(QDialog):
+class ExportSheet(Sheet):
     """Export form; when the user confirms, it calls `export` with the file and options of `dmglab export`."""
 
     def __init__(
@@ -48,29 +39,22 @@ class ExportSheet(QDialog):
 
         `place` is the proposed file without suffix; `screen` names the present screen colours.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("exportSheet")
-        self.setWindowTitle(tr("Export the recording"))
+        super().__init__(parent, "exportSheet", tr("Export the recording"))
         self._export = export
-        self.format = _combo("exportFormat", tr("Format"), FORMATS)
+        self.format = choice_box("exportFormat", tr("Format"), ((suffix, tr(text)) for text, suffix in FORMATS))
         if not has_mp4:
             self.format.removeItem(self.format.findData(".mp4"))
-        self.place = QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif"))
-        self.place.setObjectName("exportPlace")
-        self.place.setAccessibleName(tr("Folder"))
+        self.place = named(QLineEdit(begin_folder(str(place.with_suffix(".gif")), "gif")), "exportPlace", tr("Folder"))
         self.place.setMinimumWidth(320)
         self.format.currentIndexChanged.connect(self._on_format)
         self.scale = spin_box("exportScale", tr("Screen pixels per Game Boy pixel"), 1, 8, 3)
-        self.palette_box = _combo("exportPalette", tr("Colours"), PALETTES)
-        self.palette_box.setCurrentIndex(self.palette_box.findData(f"screen-{screen}"))
+        palettes = ((value, tr(text)) for text, value in PALETTES)
+        self.palette_box = choice_box("exportPalette", tr("Colours"), palettes, f"screen-{screen}")
         # Counted from 1, as in the replay and the piano roll.
         self.first = spin_box("exportFirst", tr("First frame"), 1, frames, 1)
         self.last = spin_box("exportLast", tr("Last frame"), 1, frames, frames)
         self.first.valueChanged.connect(self.last.setMinimum)
-        self.speed = indented(QDoubleSpinBox())
-        self.speed.setObjectName("exportSpeed")
-        self.speed.setAccessibleName(tr("Speed"))
+        self.speed = named(indented(QDoubleSpinBox()), "exportSpeed", tr("Speed"))
         self.speed.setRange(0.1, 16.0)
         self.speed.setSingleStep(0.5)
         self.speed.setValue(1.0)
@@ -79,8 +63,7 @@ class ExportSheet(QDialog):
 
     def _arrange(self) -> None:
         row = QHBoxLayout()
-        row.addWidget(self.place, 1)
-        row.addWidget(button(tr("Choose..."), "exportChoose", clicked=self._choose))
+        put(row, (self.place, 1), button(tr("Choose..."), "exportChoose", clicked=self._choose))
         form = QFormLayout()
         for text, field in (
             (tr("Format"), self.format),
@@ -93,8 +76,7 @@ class ExportSheet(QDialog):
         ):
             form.addRow(text, field)
         below = QHBoxLayout()
-        below.addStretch(1)
-        below.addWidget(button(tr("Cancel"), "exportCancel", clicked=self.reject))
+        put(below, 1, button(tr("Cancel"), "exportCancel", clicked=self.reject))
         export = button(tr("Export"), "exportButton", primary=True, clicked=self._agree)
         export.setDefault(True)  # Return presses it, in any field
         below.addWidget(export)
@@ -129,12 +111,3 @@ class ExportSheet(QDialog):
         ]
         self._export(Path(self.place.text()).expanduser().absolute(), options)
         self.accept()
-
-
-def _combo(name: str, accessible: str, items: tuple[tuple[str, str], ...]) -> QComboBox:
-    made = QComboBox()
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
-    for text, value in items:
-        made.addItem(tr(text), value)
-    return made

@@ -5,11 +5,12 @@ from __future__ import annotations
 import bisect
 import functools
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab.recording import (
     BUTTONS,
     FRAMES_PER_SECOND,
@@ -93,12 +94,12 @@ class Replay:
 
 def _terms(step: RecordedStep) -> str:
     """Return the nonzero terms of a step's reward as text in brackets."""
-    told = [f"{name.replace('_', ' ')} {part:+.3f}" for name, part in step.terms.items() if part]
+    told = [f"{name.replace('_', ' ')} {number(part, '+.3f')}" for name, part in step.terms.items() if part]
     return f" ({', '.join(told)})" if told else ""
 
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change
-def recording_name(folder: Path) -> str:
+def recording_name(folder: Path, task_title: Callable[[str], str] = str) -> str:
     """Return a recording's title; if it cannot be read, the name of its folder."""
     try:
         about = read_recording(folder)
@@ -110,14 +111,15 @@ def recording_name(folder: Path) -> str:
     return tr(
         "{when} {game}, {seconds:.1f} s{branch}",
         when=time.strftime("%H:%M:%S" if is_today else "%d %b %H:%M", when),
-        game=_game(folder, about),
+        game=_game(folder, about, task_title),
         seconds=about.frames / FRAMES_PER_SECOND,
         branch=branch,
     )
 
 
-def _game(folder: Path, about: Recording) -> str:
+def _game(folder: Path, about: Recording, task_title: Callable[[str], str]) -> str:
     """Return the name of the recorded game: task, ROM file, or source of a converted file."""
     if about.source and not about.state:
         return folder.name
-    return Path(about.task).name or folder.name
+    title = task_title(about.task)
+    return (title if title != about.task else Path(about.task).name) or folder.name

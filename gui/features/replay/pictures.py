@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from gui.features.play.controller import PlayController
 from gui.features.replay.controller import ReplayController
+from gui.kit.boxes import later
 from gui.kit.dialogs import show_file
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
@@ -42,8 +43,7 @@ class PicturesController(QObject):
         super().__init__()
         self._bridge, self._playing, self._replay = bridge, playing, replay
         self._navigation, self._notices, self._palette = navigation, notices, palette
-        self._over = QTimer(self, singleShot=True, interval=TOLD_MS)
-        self._over.timeout.connect(lambda: notices.withdraw(tr("Picture saved")))
+        self._over = later(self, lambda: notices.withdraw(tr("Picture saved")), TOLD_MS)
 
     def refusal(self) -> str:
         if self._shows_replay or self._playing.is_active:

@@ -7,28 +7,19 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QMenu,
-    QProgressBar,
-    QPushButton,
-    QSlider,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QProgressBar, QPushButton, QSlider, QToolButton, QWidget
 
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.lane import ActionLane, FilmStrip
-from gui.features.replay.model import Replay, recording_name
+from gui.features.replay.model import Replay
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.indicators import JoypadLights
-from gui.kit.labels import ElidedLabel, icon_button, label
+from gui.kit.labels import ElidedLabel, choice_box, icon_button, label
 from gui.kit.screen import FrameSource, Palette, Screen
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -55,11 +46,8 @@ class Beside(QWidget):
         self.screen_view = Screen(palette, f"replayBeside{number}", tr("Second replay"))
         self.screen_view.setMinimumSize(80, 72)
         self.caption = ElidedLabel("", "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.screen_view, 1)
-        column.addWidget(self.caption)
+        column = vbox(self, spacing=0)
+        put(column, (self.screen_view, 1), self.caption)
         self.hide()
 
     def show_frame(self, replay: Replay, frame: int) -> None:
@@ -116,23 +104,16 @@ class ReplayView(QWidget):
         self.screen_view = Screen(palette, names.REPLAY_VIEW, tr("Replay"))
         self.panel = ButtonEditor()
         self.beside = [Beside(palette, number) for number in range(1, MOST_BESIDE + 1)]
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0)
         column.addLayout(self._pictures_row(), 1)
-        below = QVBoxLayout()
-        below.setContentsMargins(12, 8, 12, 8)
-        below.setSpacing(4)
+        below = vbox(margins=(12, 8, 12, 8), spacing=4)
         self._player = QWidget()  # hidden while there is nothing to play
-        player = QVBoxLayout(self._player)
-        player.setContentsMargins(0, 0, 0, 0)
-        player.setSpacing(4)
+        player = vbox(self._player, spacing=4)
         player.addLayout(self._caption_row())
         for widget in self._timeline(palette):
             player.addWidget(widget)
         player.addLayout(self._control_row(actions))
-        below.addWidget(self._player)
-        below.addLayout(self._choice_row(actions))
+        put(below, self._player, self._choice_row(actions))
         column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
@@ -156,8 +137,7 @@ class ReplayView(QWidget):
     # -- parts ------------------------------------------------------------------------------
 
     def _pictures_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(2)
+        row = hbox(spacing=2)
         row.addWidget(self.screen_view, 1)
         for other in self.beside:
             row.addWidget(other, 1)
@@ -165,9 +145,7 @@ class ReplayView(QWidget):
         return row
 
     def _timeline(self, palette: Palette) -> tuple[QWidget, ...]:
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setObjectName(names.REPLAY_SLIDER)
-        self.slider.setAccessibleName(tr("Frame of the replay"))
+        self.slider = named(QSlider(Qt.Orientation.Horizontal), names.REPLAY_SLIDER, tr("Frame of the replay"))
         self.slider.setSingleStep(1)
         self.slider.setPageStep(24)
         self.slider.valueChanged.connect(self.show_frame)
@@ -178,20 +156,15 @@ class ReplayView(QWidget):
         return self.strip, self.lane, self.slider
 
     def _caption_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.lights = JoypadLights()
-        self.caption = ElidedLabel("", "muted")
-        self.caption.setObjectName("replayCaption")
+        self.caption = named(ElidedLabel("", "muted"), "replayCaption")
         self.position = label("", "muted")
-        row.addWidget(self.lights)
-        row.addWidget(self.caption, 1)
-        row.addWidget(self.position)
+        put(row, self.lights, (self.caption, 1), self.position)
         return row
 
     def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
+        row = hbox(spacing=4)
         self.play = icon_button("play", tr("Play"), "replayPlayButton", flat=False, clicked=self.toggle)
         self.back = icon_button(
             "back", tr("One frame back"), "replayBackButton", flat=False, clicked=lambda: self._move(-1)
@@ -202,36 +175,26 @@ class ReplayView(QWidget):
         for made in (self.back, self.play, self.next):
             made.setProperty("transport", True)
             row.addWidget(made)
-        self.speed = QComboBox()
-        self.speed.setObjectName("replaySpeed")
-        self.speed.setAccessibleName(tr("Replay speed"))
-        for value in SPEEDS:
-            self.speed.addItem(f"{value:g}x", value)
-        self.speed.setCurrentIndex(SPEEDS.index(1.0))
-        row.addWidget(self.speed)
-        row.addStretch(1)
+        speeds = ((value, f"{number(value, 'g')}x") for value in SPEEDS)
+        self.speed = choice_box("replaySpeed", tr("Replay speed"), speeds, 1.0)
+        put(row, self.speed, 1)
         self.progress = QProgressBar()
         self.progress.setRange(0, 100)
         self.progress.setTextVisible(False)
         self.progress.setFixedWidth(72)
         self.progress.setAccessibleName(tr("Progress of the export or of opening"))
         self.progress.hide()
-        row.addWidget(self.progress)
-        row.addWidget(action_button(actions["playOn"], "playOnButton"))
+        put(row, self.progress, action_button(actions["playOn"], "playOnButton"))
         row.addWidget(action_button(actions["rollOpen"], "rollOpenButton"))
         return row
 
     def _choice_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        self.choices = QComboBox()
-        self.choices.setObjectName("recordingBox")
-        self.choices.setAccessibleName(tr("Recording"))
+        row = hbox(spacing=4)
+        self.choices = named(QComboBox(), "recordingBox", tr("Recording"))
         self.choices.setMinimumContentsLength(14)
         self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
         row.addWidget(self.choices, 1)
-        self.others = QToolButton()
-        self.others.setObjectName("besideButton")
+        self.others = named(QToolButton(), "besideButton")
         self.others.setText(tr("Deploy beside"))
         self.others.setAccessibleName(tr("Show up to three more recordings at the same time"))
         self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -269,7 +232,7 @@ class ReplayView(QWidget):
         for folder in controller.folders:
             if controller.replay is not None and folder == controller.replay.folder:
                 continue
-            action = menu.addAction(recording_name(folder))
+            action = menu.addAction(controller.name_of(folder))
             action.setCheckable(True)
             action.setChecked(folder in shown)
             action.triggered.connect(lambda checked, folder=folder: controller.toggle_beside(folder))
@@ -442,15 +405,15 @@ class ReplayView(QWidget):
             widget.setToolTip(nothing or widget.accessibleName())
         self.choices.clear()
         for folder in controller.folders:
-            self.choices.addItem(recording_name(folder), str(folder))
+            self.choices.addItem(controller.name_of(folder), str(folder))
             self.choices.setItemData(self.choices.count() - 1, str(folder), Qt.ItemDataRole.ToolTipRole)
         if controller.replay is not None:
             self.choices.setCurrentIndex(self.choices.findData(str(controller.replay.folder)))
         self.choices.setEnabled(self.choices.count() > 0)
         self.choices.setToolTip("" if self.choices.count() else tr("Open or make a recording first"))
         self.progress.setVisible(controller.is_exporting or bool(controller.opening))
-        for number, shown in enumerate(self.beside):
-            shown.setVisible(number < len(controller.beside))
+        for place, shown in enumerate(self.beside):
+            shown.setVisible(place < len(controller.beside))
         if self.panel.is_open:
             self._show_beside(self.frame)
         elif controller.replay is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gui.features.play.controller import PlayController
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.view import ReplayView
@@ -24,7 +26,7 @@ def feature(context: Context) -> Feature:
 
 
 def define_roll(registry: ActionRegistry, roll: RollController) -> None:
-    add, changed = registry.add, (roll.changed,)
+    add = partial(registry.add, follows=(roll.changed,))
     add(
         "rollOpen",
         tr("Edit buttons"),
@@ -34,7 +36,6 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         tip=tr("Change the buttons of any frame in a copy of the recording"),
         refusal=roll.refusal,
         is_on=lambda: roll.is_open,
-        follows=changed,
     )
     add(
         "rollUndo",
@@ -44,7 +45,6 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         short=tr("Undo"),
         symbol="undo",
         refusal=roll.undo_refusal,
-        follows=changed,
     )
     add(
         "rollRedo",
@@ -54,7 +54,6 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         short=tr("Redo"),
         symbol="redo",
         refusal=roll.redo_refusal,
-        follows=changed,
     )
     add(
         "rollInsert",
@@ -64,16 +63,9 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         symbol="plus",
         tip=tr("Insert a frame without buttons before this one"),
         refusal=roll.open_refusal,
-        follows=changed,
     )
     add(
-        "rollDelete",
-        tr("Delete the frame"),
-        roll.delete,
-        short=tr("Delete"),
-        symbol="minus",
-        refusal=roll.open_refusal,
-        follows=changed,
+        "rollDelete", tr("Delete the frame"), roll.delete, short=tr("Delete"), symbol="minus", refusal=roll.open_refusal
     )
     add(
         "rollSave",
@@ -83,7 +75,6 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         short=tr("Save branch"),
         tip=tr("Save the changed copy as a new recording"),
         refusal=roll.save_refusal,
-        follows=changed,
     )
     add(
         "rollPlayOn",
@@ -92,5 +83,4 @@ def define_roll(registry: ActionRegistry, roll: RollController) -> None:
         short=tr("Play from here"),
         tip=tr("Take over here; the frames before it and your play become a branch"),
         refusal=roll.open_refusal,
-        follows=changed,
     )

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.view import ButtonEditor
 from gui.features.roll.controller import RollController
 from gui.features.roll.piano_roll import PianoRoll
 from gui.kit.actions import ActionRegistry, Command, action_button, action_icon_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.labels import label
 from gui.kit.words import tr
 from trainer_core.lab.recording import Recording, read_recording
@@ -73,11 +74,8 @@ class RollPanel(ButtonEditor):
         self.piano.pressed.connect(roll.press)
         self.piano.inserted.connect(roll.insert)
         self.piano.deleted.connect(roll.delete)
-        self.state = label("", "muted", wrap=True)
-        self.state.setObjectName("rollState")
-        self.tree = QTreeWidget()
-        self.tree.setObjectName("branchTree")
-        self.tree.setAccessibleName(tr("Branches of the recording"))
+        self.state = named(label("", "muted", wrap=True), "rollState")
+        self.tree = named(QTreeWidget(), "branchTree", tr("Branches of the recording"))
         self.tree.setHeaderLabels([tr("Recording"), tr("From frame")])
         self.tree.setTextElideMode(Qt.TextElideMode.ElideLeft)  # branches differ in their ends
         header = self.tree.header()
@@ -88,12 +86,9 @@ class RollPanel(ButtonEditor):
         self.setMaximumWidth(self.piano.sizeHint().width() + 16)
         self.tree.itemActivated.connect(self._on_activated)
         self.tree.itemClicked.connect(self._on_activated)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(4)
+        column = vbox(self, margins=(8, 8, 8, 8), spacing=4)
         column.addWidget(self.piano, 1)
-        column.addWidget(self.state)
-        column.addLayout(_pictures(actions, ("rollUndo", "rollRedo", "rollInsert", "rollDelete")))
+        put(column, self.state, _pictures(actions, ("rollUndo", "rollRedo", "rollInsert", "rollDelete")))
         for action_id in ("rollSave", "rollPlayOn"):  # one below the other: no language cuts them
             column.addWidget(action_button(actions[action_id], f"{action_id}Button"))
         column.addWidget(self.tree)
@@ -174,8 +169,7 @@ class RollPanel(ButtonEditor):
 
 def _pictures(actions: ActionRegistry, ids: tuple[str, ...]) -> QHBoxLayout:
     """Return a row of icon buttons for these commands; buttons with text would be wider than the roll."""
-    row = QHBoxLayout()
-    row.setSpacing(4)
+    row = hbox(spacing=4)
     for action_id in ids:
         action = actions[action_id]
         assert isinstance(action, Command)

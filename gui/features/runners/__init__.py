@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gui.features.play.controller import PlayController
 from gui.features.runners.controller import RunnersController
 from gui.features.runners.dock import AgentDock
@@ -35,7 +37,7 @@ def feature(context: Context) -> Feature:
 
 
 def define_runners(registry: ActionRegistry, runners: RunnersController) -> None:
-    add, follows = registry.add, (runners.changed,)
+    add = partial(registry.add, follows=(runners.changed,))
     add(
         "installRunner",
         tr("Install the chosen trainer"),
@@ -44,7 +46,6 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         tip=tr("Download it into its own Python environment"),
         refusal=runners.refusal,
         is_there=lambda: runners.wanted is not None and not runners.installing,
-        follows=follows,
     )
     add(
         "removeRunner",
@@ -53,7 +54,6 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         short=tr("Remove"),
         tip=tr("Delete its Python environment; runs and checkpoints stay"),
         refusal=runners.remove_refusal,
-        follows=follows,
     )
     add(
         "cancelInstall",
@@ -63,5 +63,4 @@ def define_runners(registry: ActionRegistry, runners: RunnersController) -> None
         tip=tr("Files downloaded so far are deleted"),
         refusal=lambda: "" if runners.installing else tr("Nothing is being installed"),
         is_there=lambda: runners.installing is not None,
-        follows=follows,
     )

@@ -6,17 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGridLayout,
-    QHBoxLayout,
-    QMenu,
-    QProgressBar,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-    QWidgetAction,
-)
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QMenu, QProgressBar, QToolButton, QWidget, QWidgetAction
 
 from gui.features.play.controller import PlayController
 from gui.features.play.keys import PLAY_KEYS
@@ -25,6 +15,7 @@ from gui.features.runners.switches import add_broken, mode_switch, plain_box, sh
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.containers import Dock
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label
 from gui.kit.words import tr
@@ -87,20 +78,15 @@ class Missing(QWidget):
         super().__init__()
         self.setObjectName("missingRunner")
         self._runners = runners
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
+        row = hbox(self, spacing=8)
         self.words = ElidedLabel("", "muted")
         self.words.setMinimumHeight(24)
         row.addWidget(self.words, 1)
-        self.bar = QProgressBar()
-        self.bar.setObjectName("installProgress")
-        self.bar.setAccessibleName(tr("Progress of the installation"))
+        self.bar = named(QProgressBar(), "installProgress", tr("Progress of the installation"))
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setFixedWidth(72)
-        row.addWidget(self.bar)
-        row.addWidget(action_button(actions["installRunner"], "installRunnerButton"))
+        put(row, self.bar, action_button(actions["installRunner"], "installRunnerButton"))
         row.addWidget(action_button(actions["cancelInstall"], "cancelInstallButton"))
 
     def renew(self, *, is_wanted: bool) -> None:
@@ -136,21 +122,16 @@ class AgentDock(Dock):
         self._session, self._runners, self._draft = session, runners, draft
         self._playing = playing
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
+        column = vbox(body, margins=(12, 8, 12, 8), spacing=6)
         self.modes = mode_switch(session, actions)
         column.addWidget(self.modes)
         self._hint = label("", "muted", wrap=True)
-        column.addWidget(self._hint)
-        column.addLayout(self._catalogs())
+        put(column, self._hint, self._catalogs())
         self.missing = Missing(runners, actions)
-        column.addWidget(self.missing)
-        column.addWidget(self._keys())
+        put(column, self.missing, self._keys())
         self.plays = ElidedLabel("", "muted")  # below the rest, which it does not move
         self.plays.setObjectName("playsNow")
-        column.addWidget(self.plays)
-        column.addStretch(1)
+        put(column, self.plays, 1)
         self.setWidget(body)
         self._follow()
         self._refresh()
@@ -234,7 +215,5 @@ class AgentDock(Dock):
         is_other = request is not None and request.task != named
         self.plays.setVisible(is_other)
         if request is not None and is_other:
-            row = self.tasks.findData(request.task)
-            name = Path(request.task).name if self._playing.is_rom else request.task
-            title = self.tasks.itemText(row) if row >= 0 else name
-            self.plays.setText(tr("Now playing: {task}", task=title))
+            name = Path(request.task).name if self._playing.is_rom else self._session.task_title(request.task)
+            self.plays.setText(tr("Now playing: {task}", task=name))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from gui.features.runners.switches import mode_switch, task_box
 from gui.features.train.dock import operation_switch
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import NATIVE, ActionRegistry
+from gui.kit.boxes import hbox, named, put, titlebar
 from gui.kit.labels import ElidedLabel, button, icon_button, label
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointList
@@ -30,10 +30,8 @@ class ModeCorner(QWidget):
 
     def __init__(self, session: Session, situations: Situations, actions: ActionRegistry) -> None:
         super().__init__()
-        self.setProperty("role", "titlebar")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 2, 16, 2)
+        titlebar(self)
+        row = hbox(self, margins=(0, 2, 16, 2))
         row.addWidget(mode_switch(session, actions, "corner_"))
         self._situations = situations
         for signal in (situations.changed, situations.folded_changed):
@@ -61,22 +59,17 @@ class Strip(QWidget):
         self._draft, self._checkpoints, self._telemetry = draft, checkpoints, telemetry
         self.setObjectName("strip")
         self.setAccessibleName(tr("The next run"))
-        self.setProperty("role", "titlebar")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        titlebar(self)
         self.setFixedHeight(HEIGHT)
 
         def unfold() -> None:
             actions[DOCK_COMMAND].trigger()
 
-        self._row = row = QHBoxLayout(self)
-        row.setContentsMargins(12, 0, 16, 0)
-        row.setSpacing(12)
+        self._row = row = hbox(self, margins=(12, 0, 16, 0), spacing=12)
         self.fold = icon_button("dock", tr("Show the left dock"), "unfoldLeft", clicked=unfold)
         self._task = label(tr("Task"), "muted")
         self._rules = [_upright() for _ in range(3)]
-        self.summary = ElidedLabel("", "muted")
-        self.summary.setObjectName("nextRun")
-        self.summary.setAccessibleName(tr("Settings of the next run"))
+        self.summary = named(ElidedLabel("", "muted"), "nextRun", tr("Settings of the next run"))
         self.edit = button(tr("Edit set-up"), "editSetup", clicked=unfold)
         self.edit.setProperty("flat", True)
         self.operations = operation_switch(session, actions, "strip_")
@@ -86,8 +79,7 @@ class Strip(QWidget):
         row.addWidget(self.fold)
         for widget in (modes, first, self._task, self.tasks, second, self.operations, third):
             row.addWidget(widget)
-        row.addWidget(self.summary, 1)
-        row.addWidget(self.edit)
+        put(row, (self.summary, 1), self.edit)
         self._key = label("", "caption")
         row.addWidget(self._key)
         self._actions = actions

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox
 
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import named
 from gui.kit.containers import Segmented
 from gui.kit.words import tr
 from gui.state.session import Mode, Session
@@ -38,9 +39,7 @@ def mode_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> 
 
 
 def plain_box(name: str, accessible: str) -> QComboBox:
-    made = QComboBox()
-    made.setObjectName(name)
-    made.setAccessibleName(accessible)
+    made = named(QComboBox(), name, accessible)
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(10)
     return made

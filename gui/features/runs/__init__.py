@@ -14,6 +14,7 @@ from gui.features.runs.controller import RunsController
 from gui.features.runs.dock import RunsDock
 from gui.features.runs.forms import RunNoteForm, color_menu
 from gui.features.runs.model import RunList
+from gui.features.runs.shown_runs import ShownRuns
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
@@ -27,7 +28,8 @@ from gui.state.telemetry import TelemetryModel
 def feature(context: Context) -> Feature:
     notes = context.add(RunNotes(context.home))
     columns = context.add(RunColumns(context.settings, RunConfigs(context.home)))
-    model = context.add(RunList(notes.line, columns, context.session.task_title))
+    shown = context.add(ShownRuns(context.telemetry))
+    model = context.add(RunList(notes.line, columns, context.session.task_title, shown))
     notes.changed.connect(model.renew)
     context.telemetry.name_run = model.label
     runs = context.add(
@@ -47,7 +49,7 @@ def feature(context: Context) -> Feature:
     define_runs(context.actions, runs, context[TrainingController], context.telemetry, context.window)
 
     def make_dock() -> RunsDock:
-        return RunsDock(model, context.telemetry, runs, columns, context.actions)
+        return RunsDock(model, context.telemetry, runs, columns, shown, context.actions)
 
     return Feature(
         docks=[DockSpec(make_dock, "F4")],
@@ -64,7 +66,8 @@ def define_runs(
     telemetry: TelemetryModel,
     window: QMainWindow,
 ) -> None:
-    add = registry.add
+    focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
+    add = partial(registry.add, follows=focus)
 
     def ask_note() -> None:
         RunNoteForm(window, runs.current.name if runs.current else "", runs.note(), runs.annotate).open()
@@ -73,7 +76,6 @@ def define_runs(
         names = [telemetry.label(run.run_id) for run in runs.compared()]
         Comparison(window, names, runs.differences(), runs.outcomes(), runs.parallel()).open()
 
-    focus = (telemetry.focus_changed, telemetry.run_told, training.badge_changed)
     add(
         "pinRun",
         tr("Pin curves"),
@@ -90,7 +92,6 @@ def define_runs(
         lambda: color_menu(window, runs.color(), runs.set_color).exec(QCursor.pos()),
         tip=tr("Choose the colour of the run's curves"),
         refusal=runs.refusal,
-        follows=focus,
     )
     add(
         "compareRuns",
@@ -107,7 +108,6 @@ def define_runs(
         runs.show_sweep,
         tip=tr("All trials of the run's sweep"),
         refusal=runs.sweep_refusal,
-        follows=focus,
     )
     add(
         "toggleSweep",
@@ -116,7 +116,6 @@ def define_runs(
         tip=tr("Double-click the sweep's row to do the same"),
         refusal=runs.sweep_refusal,
         is_on=runs.is_sweep_open,
-        follows=focus,
     )
     add(
         "hideOthers",
@@ -131,7 +130,6 @@ def define_runs(
         runs.resume,
         short=tr("Resume"),
         refusal=runs.resume_refusal,
-        follows=focus,
     )
     for by, name, text in (
         (-1, "queueEarlier", tr("Earlier in the queue")),
@@ -146,13 +144,7 @@ def define_runs(
             is_there=runs.waits,
             follows=(*focus, runs.queue_changed),
         )
-    add(
-        "reuseConfig",
-        tr("New run with its configuration"),
-        runs.reuse_config,
-        refusal=runs.reuse_refusal,
-        follows=focus,
-    )
+    add("reuseConfig", tr("New run with its configuration"), runs.reuse_config, refusal=runs.reuse_refusal)
     add(
         "showError",
         tr("Show the run's log"),
@@ -161,7 +153,6 @@ def define_runs(
         tip=tr("The last lines of its log"),
         refusal=runs.error_refusal,
         is_there=lambda: not runs.error_refusal(),
-        follows=focus,
     )
     add(
         "openLog",
@@ -170,16 +161,8 @@ def define_runs(
         short=tr("File"),
         tip=tr("Open the whole log of the trainer in your editor"),
         refusal=runs.log_refusal,
-        follows=focus,
     )
-    add(
-        "openRunFolder",
-        tr("Open the run's folder"),
-        runs.open_folder,
-        short=tr("Folder"),
-        refusal=runs.refusal,
-        follows=focus,
-    )
+    add("openRunFolder", tr("Open the run's folder"), runs.open_folder, short=tr("Folder"), refusal=runs.refusal)
 
 
 def define_list(registry: ActionRegistry, runs: RunsController, dock: RunsDock, navigation: Navigation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Generator, Iterable
 from typing import Annotated
@@ -11,12 +12,16 @@ from PySide6.QtCore import QObject, Signal
 
 from gui.kit.settings import Settings
 from gui.state.seed_groups import flat
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
 from trainer_core.lab.paths import HomePaths
+from trainer_core.wire.errors import CheckpointError
 from trainer_core.wire.regular_files import read_regular
 
 MOST_BYTES = 1 << 20
 """Largest size in bytes of a run's config.json that is read."""
 KEY = "runs/columns"
+OFFLINE = "offline_dataset"
+"""Field that is added to the configuration of a run that learns from data: the dataset's name and hash."""
 MOST_PIXELS = 10_000
 
 
@@ -61,7 +66,7 @@ class RunConfigs:
         known = self._known.get(run_id)
         if known is None:
             known = self._read(run_id)
-            if known:
+            if known and known.get(OFFLINE, "?"):
                 self._known[run_id] = known
         return known
 
@@ -69,9 +74,17 @@ class RunConfigs:
         path = self._home.run(run_id).config
         try:
             told = json.loads(read_regular(path, MOST_BYTES))
-            return flat(told.get("run", told))
+            found = flat(told.get("run", told))
         except (OSError, ValueError, AttributeError, RecursionError):
             return {}
+        return found | {OFFLINE: self._learned_from(run_id)} if "data" in found else found
+
+    def _learned_from(self, run_id: str) -> str:
+        """Return the dataset that a run's newest checkpoint names; empty without one."""
+        for folder in reversed(list_checkpoints(self._home.run(run_id))):
+            with contextlib.suppress(CheckpointError):
+                return read_meta(folder).offline_dataset
+        return ""
 
     def reading(self, run_ids: Iterable[str]) -> Generator[None]:
         """Read the configurations of these runs into the cache, one per step of the generator."""

@@ -10,22 +10,22 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QSizePolicy,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
     QToolTip,
-    QVBoxLayout,
     QWidget,
 )
 
 from gui.kit import theme
+from gui.kit.boxes import vbox
+from gui.kit.dialogs import Sheet
 from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.style_sheet import ROW
 from gui.kit.tables import Head
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.run_words import without_middle
 
 LOG_FROM = 50.0
@@ -38,7 +38,7 @@ LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
 """Least and most pixels of a run's column, and most characters of its title."""
 
 
-class Comparison(QDialog):
+class Comparison(Sheet):
     def __init__(
         self,
         parent: QWidget,
@@ -51,13 +51,8 @@ class Comparison(QDialog):
 
         `parallel` has the names and the axes of all runs on show, which may be more than the tables have columns for.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("comparison")
-        self.setWindowTitle(tr("Compare configurations"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
+        super().__init__(parent, "comparison", tr("Compare configurations"))
+        column = vbox(self, margins=(16, 16, 16, 16), spacing=12)
         same = tr("{count} runs have the same settings.", count=len(runs))
         told = tr("{count2} runs differ in {count} settings.", count=len(rows), count2=len(runs)) if rows else same
         column.addWidget(label(told, "muted"))
@@ -193,7 +188,7 @@ class ParallelView(QWidget):
             words = ""
             if run >= 0:
                 words = tr(
-                    "{value}: {value2:.2f} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
+                    "{value}: {value2:.0%} success", value=self.names[run], value2=self.axes[-1].places[run] or 0.0
                 )
             QToolTip.showText(event.globalPosition().toPoint(), words, self)
 
@@ -238,12 +233,12 @@ def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[flo
     few = sorted(set(known))
     shown = few if len(few) <= 6 else [low, high]
     places = tuple(None if number is None else place(number) for number in numbers)
-    return Axis(name, places, tuple((place(number), f"{number:.6g}") for number in shown))
+    return Axis(name, places, tuple((place(one), number(one, ".6g")) for one in shown))
 
 
 def success_axis(rates: Sequence[float]) -> Axis:
     """Return the axis of the success rates of the runs, from 0 to 1."""
-    return Axis(SUCCESS, tuple(rates), ((0.0, "0"), (0.5, "0.5"), (1.0, "1")))
+    return Axis(SUCCESS, tuple(rates), tuple((rate, number(rate, ".0%")) for rate in (0.0, 0.5, 1.0)))
 
 
 def _number(text: str | None) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from gui.features.runs.columns import RunColumns, differing
@@ -14,8 +14,9 @@ from gui.features.runs.comparison import Axis, axis_of, success_axis
 from gui.features.runs.model import RunList, sweep_of
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import every
 from gui.kit.dialogs import show_file
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, cause_of
 from gui.state.metric_series import Array
 from gui.state.notices import END_OF_RUN, FILE_OPENED, Notices
@@ -30,7 +31,7 @@ from trainer_core.service import RunChanged
 from trainer_core.wire import records
 from trainer_core.wire.errors import LabError, shortened
 from trainer_core.wire.metric_names import METRICS
-from trainer_core.wire.run_record import RunRecord, RunState, is_archived
+from trainer_core.wire.run_record import STORAGE_TAG, RunRecord, RunState, is_archived
 
 RENEW_MS = 1000
 """Least milliseconds between two updates of an active run's row in the table."""
@@ -76,9 +77,7 @@ class RunsController(QObject):
         bridge.event_received.connect(self._on_event)
         training.started.connect(self._on_started)
         training.queued.connect(self._on_queued)
-        self._clock = QTimer(self, interval=RENEW_MS)
-        self._clock.timeout.connect(self._on_clock)
-        self._clock.start()
+        self._clock = every(self, RENEW_MS, self._on_clock)
 
     def open_home(self, pinned: Sequence[str] = ()) -> None:
         """Load the runs in the home folder, report those whose process was lost, and show the `pinned` ones."""
@@ -101,8 +100,8 @@ class RunsController(QObject):
             self.show(newest.run_id)
             self.show_all([run_id for run_id in pinned if run_id in service.runs])
         for run in lost:
-            goes_on = bool(run.last_checkpoint) and not self._starts_anew(run)
-            why = reason_words(run.reason) + ("" if run.last_checkpoint else f"; {tr(NO_CHECKPOINT)}")
+            goes_on = service.can_go_on(run) and not self._starts_anew(run)
+            why = reason_words(run.reason) + ("" if service.can_go_on(run) else f"; {tr(NO_CHECKPOINT)}")
             self._notices.tell(
                 tr("{run} was lost", run=run.name),
                 why,
@@ -223,11 +222,11 @@ class RunsController(QObject):
         runs, service = runs or self.compared(), self._bridge.service.runs
         records = [service.get(run.run_id) for run in runs]
         rows = [
-            (tr("Steps"), [f"{record.env_steps:,}" if record else "-" for record in records]),
-            (tr("Best success"), [f"{record.best_success_rate:.3g}" if record else "-" for record in records]),
+            (tr("Steps"), [number(record.env_steps) if record else "-" for record in records]),
+            (tr("Best success"), [number(record.best_success_rate, ".0%") if record else "-" for record in records]),
             (
                 tr("Best success, loops left by chance"),
-                [f"{record.best_leaving_rate:.3g}" if record else "-" for record in records],
+                [number(record.best_leaving_rate, ".0%") if record else "-" for record in records],
             ),
         ]
         for row in METRICS:
@@ -387,7 +386,7 @@ class RunsController(QObject):
             return tr("The run has not ended")
         if refusal := self._starts_anew(run):
             return refusal
-        return "" if run.last_checkpoint else tr("The run has no checkpoint to resume from")
+        return "" if self._bridge.service.can_go_on(run) else tr("The run has no checkpoint to resume from")
 
     def _starts_anew(self, run: RunRecord) -> str:
         """Return why the run's trainer cannot resume a run; empty when it can or it is unknown."""
@@ -483,6 +482,8 @@ class RunsController(QObject):
             if is_there
             else tr("The run is archived: restore it to see its curves")
             if is_archived(run)
+            else tr("The folder that keeps the run cannot be reached: {place}", place=run.tags[STORAGE_TAG])
+            if STORAGE_TAG in run.tags
             else tr("The run's folder was deleted, and its curves with it"),
         )
 
@@ -538,4 +539,4 @@ class RunsController(QObject):
 
 
 def _newest(columns: list[Array]) -> list[str]:
-    return [f"{column[-1]:.4g}" if len(column) else "-" for column in columns]
+    return [number(column[-1], ".4g") if len(column) else "-" for column in columns]

@@ -12,9 +12,11 @@ from gui.features.runs.columns import RunColumns
 from gui.features.runs.controller import RunsController
 from gui.features.runs.filter import RunFilter
 from gui.features.runs.model import COLUMNS, RUN_ROLE, SHOWN, RunList
+from gui.features.runs.shown_runs import ABOUT_SHOWN, CROSSHAIR, DIFFERS, ShownRuns
 from gui.features.runs.table import EyeDelegate, NameDelegate, RunTable, StateDelegate
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import named
 from gui.kit.containers import Dock, empty_page
 from gui.kit.labels import KeyButton, button, clear_by_escape, label, search_field
 from gui.kit.words import tr
@@ -23,9 +25,9 @@ from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {
     SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 88, "Best success": 100, "Time": 64, "Started": 104,
-    "Device": 60,
+    "Device": 60, DIFFERS: 176, CROSSHAIR: 144,
 }  # fmt: skip
-_FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", "Best success")
+_FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", DIFFERS, "Best success", CROSSHAIR)
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""
 LEAST_TASK, FIELD_WIDTH, TITLE_ROOM = 128, 64, 22
 """Pixels: least width of the task's column, width of a configuration field's, margins of a title."""
@@ -47,16 +49,15 @@ class RunsDock(Dock):
         telemetry: TelemetryModel,
         runs: RunsController,
         columns: RunColumns,
+        shown: ShownRuns,
         actions: ActionRegistry,
     ) -> None:
         super().__init__(tr("Runs"), names.RUNS_DOCK)
         self._model, self._runs, self._actions = model, runs, actions
-        self._telemetry, self._columns = telemetry, columns
+        self._telemetry, self._columns, self._shown = telemetry, columns, shown
         self._is_fitting = False
         self.proxy = RunFilter(model, self)
-        self.table = RunTable()
-        self.table.setObjectName(names.RUN_TABLE)
-        self.table.setAccessibleName(tr("Runs"))
+        self.table = named(RunTable(), names.RUN_TABLE, tr("Runs"))
         self.table.setModel(self.proxy)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -91,6 +92,8 @@ class RunsDock(Dock):
         model.rowsInserted.connect(lambda *_: self._on_count())
         telemetry.focus_changed.connect(self._on_focus)
         telemetry.pins_changed.connect(self.table.viewport().update)
+        shown.changed.connect(self._fit_columns)
+        self.proxy.layoutChanged.connect(lambda: self.table.light.move_to(self.proxy.row_of(telemetry.highlight)))
         self.proxy.modelReset.connect(self._on_reset)
         self._make_header()
         self._on_count()
@@ -142,8 +145,11 @@ class RunsDock(Dock):
     def _fit_columns(self) -> None:
         """Hide the columns that the user turned off, and as many others as the table's width requires."""
         shown = [name for name in self._model.columns if name not in self._columns.hidden]
-        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
         left_out = self._columns.hidden - set(ALWAYS)
+        if self._shown.is_one():
+            shown = [name for name in shown if name not in ABOUT_SHOWN]
+            left_out = left_out | set(ABOUT_SHOWN)
+        room = self.width() - LEAST_TASK - sum(self._width(n) for n in shown if n != "Task")
         for name in (*_FIRST_TO_GO, *reversed(self._columns.fields)):
             if name not in COLUMNS and room + LEAST_TASK // 2 >= 0:
                 break  # half of the task's name is given up for the user's own columns
@@ -177,7 +183,9 @@ class RunsDock(Dock):
             no_room = is_wanted and self.table.isColumnHidden(place)
             toggle, is_on = self._columns.toggle_hidden, is_wanted and not no_room
             action = self._offer(menu, name, tr(name), is_on, toggle)
-            action.setToolTip(tr("The table is too narrow for this column") if no_room else "")
+            is_one = name in ABOUT_SHOWN and self._shown.is_one()
+            why = tr("Show two runs or more") if is_one else tr("The table is too narrow for this column")
+            action.setToolTip(why if no_room else "")
             action.setEnabled(not no_room)
         menu.addSeparator()
         configs, fields = self._columns.configs, self._columns.fields
@@ -210,8 +218,7 @@ class RunsDock(Dock):
         return page
 
     def _no_match_page(self) -> QWidget:
-        clear = KeyButton(tr("Clear filter"), tr("Esc"))
-        clear.setObjectName("clearRunFilter")
+        clear = named(KeyButton(tr("Clear filter"), tr("Esc")), "clearRunFilter")
         clear.clicked.connect(self.filter.clear)
         self.no_match, self._hidden = label(), label("", "caption")
         return empty_page(self.no_match, self._hidden, clear)

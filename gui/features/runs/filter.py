@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from gui.features.runs.model import COLUMNS, RunList
+from gui.features.runs.shown_runs import ABOUT_SHOWN
 from gui.kit.text_search import NO_PARENT, Index, TextSearch
 from gui.kit.words import tr
 from trainer_core.wire.run_record import RunRecord, is_archived
@@ -114,6 +115,8 @@ class RunFilter(QAbstractTableModel):
         source.dataChanged.connect(self._on_changed)
         source.modelReset.connect(self._rebuild)
         source.sweeps_changed.connect(self._rebuild)
+        if source.shown is not None:
+            source.shown.changed.connect(self._on_shown)
         self._rebuild()
 
     # -- what is asked of the filter --------------------------------------------------------
@@ -245,6 +248,24 @@ class RunFilter(QAbstractTableModel):
     def _on_changed(self, top: QModelIndex, bottom: QModelIndex, roles: object = None) -> None:
         for row in range(top.row(), bottom.row() + 1):
             self._renew(row)
+
+    def _on_shown(self) -> None:
+        """Repaint the columns about the runs on show, and sort by them without a reset: the crosshair moves often."""
+        if not self._order:
+            return
+        columns = [self._source.columns.index(name) for name in ABOUT_SHOWN]
+        if self._column in columns:
+            self.layoutAboutToBeChanged.emit()
+            kept = self.persistentIndexList()
+            rows = [self._source_row(index.row()) for index in kept]
+            self._order.sort(key=self._key)
+            places = {row: self._mirrored(place) for place, row in enumerate(self._order)}
+            moved = [self.index(places[row], index.column()) for row, index in zip(rows, kept, strict=True)]
+            self.changePersistentIndexList(kept, moved)
+            self.layoutChanged.emit()
+        for column in columns:
+            self.dataChanged.emit(self.index(0, column), self.index(self.rowCount() - 1, column))
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, column, column)
 
     def _renew(self, source_row: int) -> None:
         """Update the position of a changed run: insert, remove, move or repaint its row."""

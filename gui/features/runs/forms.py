@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QDialog, QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from gui.kit import theme
+from gui.kit.boxes import put, vbox
+from gui.kit.dialogs import Sheet
 from gui.kit.labels import button, label
 from gui.kit.words import tr
 from gui.state.run_notes import Note
@@ -39,14 +40,11 @@ def color_menu(parent: QWidget, current: int | None, choose: Callable[[int | Non
     return menu
 
 
-class RunNoteForm(QDialog):
+class RunNoteForm(Sheet):
     """Dialog for a run's name, tags and notes; when the user confirms, `then` is called with name and note."""
 
     def __init__(self, parent: QWidget, name: str, note: Note, then: Callable[[str, Note], object]) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("runNoteForm")
-        self.setWindowTitle(tr("Name, tags and notes"))
+        super().__init__(parent, "runNoteForm", tr("Name, tags and notes"))
         self._then = then
         self.name, self.tags = QLineEdit(name), QLineEdit(" ".join(note.tags))
         self.name.setMaxLength(60)
@@ -61,17 +59,14 @@ class RunNoteForm(QDialog):
         self.notes.setTabChangesFocus(True)
         self.notes.setMinimumSize(320, 96)
         self.notes.setPlaceholderText(tr("Markdown"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 16)
-        column.setSpacing(16)
+        column = vbox(self, margins=(24, 16, 24, 16), spacing=16)
         form = QFormLayout()
         form.setSpacing(8)
         for text, field in ((tr("Name"), self.name), (tr("Tags"), self.tags), (tr("Notes"), self.notes)):
             form.addRow(label(text, "muted"), field)
         column.addLayout(form)
         row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(button(tr("Cancel"), clicked=self.reject))
+        put(row, 1, button(tr("Cancel"), clicked=self.reject))
         keep = button(tr("Save"), "keepNoteButton", primary=True, clicked=self.accept)
         keep.setDefault(True)
         row.addWidget(keep)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 
 from gui.features.runs.columns import RunColumns, by_value
+from gui.features.runs.shown_runs import ABOUT_SHOWN, CROSSHAIR, DIFFERS, ShownRuns
 from gui.kit.labels import ago, count_text
 from gui.kit.plot_shapes import value_text
 from gui.kit.text_search import NO_PARENT, Index
@@ -17,14 +19,17 @@ from gui.state.run_progress import clock_text
 from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_names import run_name
-from trainer_core.wire.run_record import RunRecord, RunState, is_archived
+from trainer_core.wire.run_record import TRASHED, RunRecord, RunState, is_archived
 
 _VARIED = re.compile(r"( [\w.]+=\S+)+$")
 """Pattern of the varied settings, such as ` learning_rate=0.001`, at the end of a trial's name."""
 SHOWN = "Shown"
 """Column of the eye, which shows whether the run's curves are visible, and their colour."""
-COLUMNS = (SHOWN, "Name", "State", "Task", "Algorithm", "Steps", "Best success", "Time", "Started", "Device")
-NUMERIC = {"Steps", "Best success", "Time", "Started"}
+COLUMNS = (
+    SHOWN, "Name", "State", "Task", "Algorithm", DIFFERS, "Steps", "Best success", "Time", CROSSHAIR, "Started",
+    "Device",
+)  # fmt: skip
+NUMERIC = {"Steps", "Best success", "Time", "Started", CROSSHAIR}
 RUN_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -100,15 +105,15 @@ class RunList(QAbstractTableModel):
         notes: Callable[[str], str] = lambda run_id: "",
         further: RunColumns | None = None,
         title: Callable[[str], str] = short_task,
-        parent: QObject | None = None,
+        shown: ShownRuns | None = None,
     ) -> None:
         """Build an empty model.
 
         `notes(run_id)` returns the text of the user's note; `further` are the configuration fields chosen as columns;
-        `title(task)` returns the title of a task.
+        `title(task)` returns the title of a task; `shown` has the texts about the runs on show.
         """
-        super().__init__(parent)
-        self._notes, self._further, self._title = notes, further, title
+        super().__init__()
+        self._notes, self._further, self._title, self.shown = notes, further, title, shown
         self.columns: tuple[str, ...] = COLUMNS
         self._runs: list[RunRecord] = []
         self._rows: dict[str, int] = {}
@@ -136,7 +141,7 @@ class RunList(QAbstractTableModel):
             return None
         name = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole and section < len(COLUMNS):
-            return "" if name == SHOWN else tr(name)
+            return self.shown.head() if name == CROSSHAIR and self.shown else "" if name == SHOWN else tr(name)
         if role == Qt.ItemDataRole.DisplayRole:
             return name.rpartition(".")[2]
         if role == Qt.ItemDataRole.ToolTipRole and section >= len(COLUMNS):
@@ -166,6 +171,8 @@ class RunList(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             if column == SHOWN:
                 return tr("Show or hide its curves")
+            if column == DIFFERS and (text := self._text(run, column)):
+                return text
             words = (run.name, run.run_id, run.task, reason_words(run.reason), _rates(run), self._notes(run.run_id))
             return "\n".join(part for part in words if part)
         return None
@@ -215,7 +222,7 @@ class RunList(QAbstractTableModel):
             case "Shown":
                 return ""
             case "State" if is_archived(run):
-                return tr("Archived")
+                return tr("In the trash") if run.reason.startswith(TRASHED) else tr("Archived")
             case "State":
                 place = self.places.get(run.run_id, 0) if run.state is RunState.QUEUED else 0
                 return f"{tr(WORDS[run.state])} {place}" if place else tr(WORDS[run.state])
@@ -235,6 +242,8 @@ class RunList(QAbstractTableModel):
                 return ago(run.created_at)
             case "Device":
                 return run.device.replace("cpu", "CPU")
+            case name if name in ABOUT_SHOWN:
+                return self.shown.text(run.run_id, name) if self.shown else ""
             case name:
                 return self._further.configs.read(run.run_id).get(name, "") if self._further else ""
 
@@ -252,6 +261,9 @@ class RunList(QAbstractTableModel):
                 return run.best_success_rate
             case "Time":
                 return _seconds(run)
+            case name if name == CROSSHAIR:
+                value = self.shown.value(run.run_id) if self.shown else None
+                return -math.inf if value is None else value
             case column:
                 return self._text(run, column)
 

@@ -85,7 +85,7 @@ class SweepDraft(QObject):
     def needs_end(self) -> bool:
         """True if the training form has no limit, so that `steps` has to end the trials."""
         run = self.config
-        return run is not None and not (run.seconds or run.total_env_steps or run.target_success)
+        return run is not None and not run.has_limit
 
     @property
     def line(self) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gui.features.sweeps.controller import RULES, SEARCHES, SweepDraft
 from gui.kit import theme
-from gui.kit.labels import button, label, spin_box
+from gui.kit.boxes import hbox, named, put, vbox
+from gui.kit.dialogs import Sheet
+from gui.kit.labels import button, choice_box, label, spin_box
 from gui.kit.words import tr
 
 MAX_JOBS, MAX_SEEDS, MAX_TRIALS = 64, 20, 1000
 
 
-class SweepSheet(QDialog):
+class SweepSheet(Sheet):
     """Form of a sweep; `fields` are (name, label) that may be varied, `begin` is called when the user starts it."""
 
     def __init__(
@@ -26,16 +28,11 @@ class SweepSheet(QDialog):
         refusal: Callable[[], str],
         begin: Callable[[], object],
     ) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setObjectName("sweepSheet")
-        self.setWindowTitle(tr("Sweep"))
+        super().__init__(parent, "sweepSheet", tr("Sweep"))
         self.setMinimumWidth(520)
         self._draft, self._fields = draft, fields
         self._refusal, self._begin = refusal, begin
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
+        column = vbox(self, margins=(16, 12, 16, 12), spacing=8)
         column.addWidget(
             label(
                 tr(
@@ -46,48 +43,37 @@ class SweepSheet(QDialog):
                 wrap=True,
             )
         )
-        column.addLayout(self._axes())
-        column.addLayout(self._rules())
-        self.line = label("", wrap=True)
-        self.line.setObjectName("sweepLine")
-        self.line.setAccessibleName(tr("The same sweep from a terminal"))
+        put(column, self._axes(), self._rules())
+        self.line = named(label("", wrap=True), "sweepLine", tr("The same sweep from a terminal"))
         self.line.setFont(theme.mono_font())
         self.line.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column.addWidget(self.line)
-        column.addLayout(self._feet())
+        put(column, self.line, self._feet())
         draft.changed.connect(self._show)
         self.finished.connect(lambda: draft.changed.disconnect(self._show))
         self._show()
 
     def _axes(self) -> QVBoxLayout:
-        rows = QVBoxLayout()
-        rows.setSpacing(4)
+        rows = vbox(spacing=4)
         self._rows: list[tuple[QComboBox, QLineEdit]] = []
         for number, (name, said) in enumerate(self._draft.texts.rows):
-            box, line = QComboBox(), QLineEdit(said)
-            box.setObjectName(f"sweepField{number}")
-            box.setAccessibleName(tr("Setting {number}", number=number + 1))
-            for field, text in self._fields:
-                box.addItem(text, field)
-            box.setCurrentIndex(max(0, box.findData(name)))
-            line.setObjectName(f"sweepValues{number}")
-            line.setAccessibleName(tr("Values of setting {number}", number=number + 1))
+            box = choice_box(f"sweepField{number}", tr("Setting {number}", number=number + 1), self._fields, name)
+            told = tr("Values of setting {number}", number=number + 1)
+            line = named(QLineEdit(said), f"sweepValues{number}", told)
             line.setPlaceholderText(tr("not varied"))
             box.activated.connect(self._take)
             line.textEdited.connect(self._take)
             row = QHBoxLayout()
-            row.addWidget(box, 2)
-            row.addWidget(line, 3)
+            put(row, (box, 2), (line, 3))
             rows.addLayout(row)
             self._rows.append((box, line))
         return rows
 
     def _rules(self) -> QFormLayout:
         texts = self._draft.texts
-        self.search = _box("sweepSearch", tr("Settings"), SEARCHES, texts.search)
+        self.search = choice_box("sweepSearch", tr("Settings"), _told(SEARCHES), texts.search)
         self.trials = spin_box("sweepTrials", tr("Random draws"), 1, MAX_TRIALS, texts.trials)
         self.seeds = spin_box("sweepSeeds", tr("Seeds per setting"), 1, MAX_SEEDS, texts.seeds)
-        self.rule = _box("sweepRule", tr("Stop early"), RULES, texts.rule)
+        self.rule = choice_box("sweepRule", tr("Stop early"), _told(RULES), texts.rule)
         self.jobs = spin_box("sweepJobs", tr("Trials at the same time"), 1, MAX_JOBS, texts.jobs)
         self.steps = spin_box("sweepSteps", tr("Stop each trial after steps"), 1, 2_000_000_000, texts.steps)
         self.steps.setSingleStep(10_000)
@@ -97,8 +83,7 @@ class SweepSheet(QDialog):
         for spin in (self.trials, self.seeds, self.jobs, self.steps):
             spin.valueChanged.connect(self._take)
         settings = QHBoxLayout()
-        settings.addWidget(self.search, 1)
-        settings.addWidget(self.trials)
+        put(settings, (self.search, 1), self.trials)
         form = self._form = QFormLayout()
         form.setVerticalSpacing(4)
         form.addRow(tr("Settings"), settings)
@@ -109,19 +94,14 @@ class SweepSheet(QDialog):
         return form
 
     def _feet(self) -> QHBoxLayout:
-        self.told = label("", "muted", wrap=True)
-        self.told.setObjectName("sweepTold")
+        self.told = named(label("", "muted", wrap=True), "sweepTold")
         self.consent = QCheckBox(tr("Run this command on this computer"))
         self.consent.setObjectName("sweepConsent")
         self.consent.setAccessibleName(tr("I have read the command; run it on this computer"))
         self.consent.toggled.connect(self._show)
         self.start = button(tr("Start sweep"), "sweepStart", primary=True, clicked=self._agree)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.told, 1)
-        row.addWidget(self.consent)
-        row.addWidget(button(tr("Cancel"), "sweepCancel", clicked=self.reject))
-        row.addWidget(self.start)
+        row = hbox(spacing=8)
+        put(row, (self.told, 1), self.consent, button(tr("Cancel"), "sweepCancel", clicked=self.reject), self.start)
         return row
 
     def _take(self) -> None:
@@ -152,11 +132,5 @@ class SweepSheet(QDialog):
         self._begin()
 
 
-def _box(name: str, accessible: str, choices: dict[str, str], chosen: str) -> QComboBox:
-    box = QComboBox()
-    box.setObjectName(name)
-    box.setAccessibleName(accessible)
-    for value, text in choices.items():
-        box.addItem(tr(text), value)
-    box.setCurrentIndex(box.findData(chosen))
-    return box
+def _told(choices: dict[str, str]) -> Iterable[tuple[str, str]]:
+    return ((value, tr(text)) for value, text in choices.items())

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.play.controller import PlayController
 from gui.features.tasks.model import LEAST_DISTANCE, Captured, DraftModel, Goal, read_template
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
 from gui.state.notices import Notices
@@ -63,8 +64,7 @@ class TaskDraft(QObject):
         self._play: asyncio.Task[Any] | None = None
         """Job that plays at random from the start states; it does not need a goal. None before the first."""
         self._played_from: tuple[Path, ...] = ()
-        self._settle = QTimer(self, singleShot=True, interval=PROBE_AFTER_MS)
-        self._settle.timeout.connect(self.probe)
+        self._settle = later(self, self.probe, PROBE_AFTER_MS)
         model.masked.connect(self._settle.start)
         playing.started.connect(self._on_started)
 
@@ -76,7 +76,8 @@ class TaskDraft(QObject):
         if request is None:
             return tr("Start the game first")
         if request.task in BUILT_IN_TASKS:
-            return tr("{task} is built in; play another game to create a task from it", task=request.task)
+            title = self._session.task_title(request.task)
+            return tr("{task} is built in; play another game to create a task from it", task=title)
         return ""
 
     def begin_stage(self, rom: str, stage: Stage) -> None:
@@ -181,6 +182,8 @@ class TaskDraft(QObject):
             return
         self._cancel_job()
         model.tell(working=tr("Measuring random play for a minute"), share=0.0, probe=None, error="")
+        if model.goal.way is not None:
+            argv += ["--way", str(model.goal.way)]
         self._run([*argv, *self._goal()], lambda found: model.tell(working="", probe=found), self._play)
 
     def _is_start_again(self) -> bool:
@@ -222,7 +225,7 @@ class TaskDraft(QObject):
     def make_refusal(self) -> str:
         model = self.model
         if model.made:
-            return tr("{made} created", made=model.made)
+            return tr("{made} created", made=self.title)
         return ("", tr("Save a start state first (F7)"), tr("Capture a goal first (F8)"), "")[model.step]
 
     def task_id(self) -> str:
@@ -231,6 +234,11 @@ class TaskDraft(QObject):
             return self.model.stage.id
         plain = re.sub(r"[^a-z0-9_]+", "_", self.model.name.lower()).strip("_")
         return f"mine/{plain or self.model.folder.name}"
+
+    @property
+    def title(self) -> str:
+        """Title of the task that was made."""
+        return self._session.task_title(self.model.made)
 
     def make(self) -> None:
         """Write the task to the home folder, then start its audit in the background."""
@@ -254,8 +262,8 @@ class TaskDraft(QObject):
             "--title",
             model.name.strip() or f"Mine, {time.strftime('%d %b %H:%M')}",
         ]
-        if model.probe and model.goal and model.goal.way is None:
-            argv += ["--tau", f"{model.tau:g}"]  # with a demonstration, its pictures are measured too
+        if model.probe:
+            argv += ["--tau", f"{model.tau:g}"]  # the number on show
         argv += ["--random-episodes", "0"]  # random play was measured before
         self._run(argv, lambda found: self._on_made(task_id, found))
 
@@ -272,7 +280,7 @@ class TaskDraft(QObject):
         self.model.tell(made=task_id, choices=found, working=tr("Checking the task"), share=0.0)
         self._session.tasks_changed.emit()
         self._session.set_task(task_id)
-        self._notices.tell(tr("Task created"), task_id, "good", tr("Train new"), self.train)
+        self._notices.tell(tr("Task created"), self.title, "good", tr("Train new"), self.train)
         self.made.emit(task_id)
         argv = [*self._tool("audit"), task_id, "--episodes", str(AUDIT_EPISODES), "--nice", str(NICE)]
         self._run(argv, lambda found: self.model.tell(working="", audit=found))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QProgressBar,
-    QScrollArea,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -25,13 +25,14 @@ from gui.features.tasks.mask_painter import MaskPainter
 from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import Dock
-from gui.kit.labels import ElidedLabel, button, label, rule, set_role
+from gui.kit.labels import ElidedLabel, button, choice_box, label, rule, set_role
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
 
-THUMBNAIL = QSize(80, 72)
+THUMBNAIL = QSize(64, 58)
 MIN_WIDTH = 288
 FINDING_LINES = 3
 """Lines of text reserved below the goal, so that the layout does not move while it is measured."""
@@ -60,33 +61,17 @@ class TaskDock(Dock):
         self._shown: list[object] = []
         body = QWidget()
         body.setMinimumWidth(MIN_WIDTH - 20)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(12, 4, 12, 4)
-        column.setSpacing(5)
+        column = vbox(body, margins=(12, 4, 12, 4), spacing=5)
         self._start_step(column, actions)
         self._goal_step(column, actions)
-        self.audit = label("", "muted", wrap=True)  # above the last step, which it does not move
-        self.audit.setObjectName("auditFinding")
-        column.addWidget(self.audit)
         column.addStretch(1)
-        last = QVBoxLayout()
-        last.setContentsMargins(12, 8, 12, 8)
-        last.setSpacing(6)
+        last = vbox(margins=(12, 8, 12, 8), spacing=6)
         self._name_step(last, actions)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(body)
+        scroll = scrolling(body)
         self._scroll, self._shown_error = scroll, ""
         page = QWidget()
-        whole = QVBoxLayout(page)  # the last step, below what scrolls, is always in sight
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(scroll, 1)
-        whole.addWidget(rule())
-        whole.addLayout(last)
+        whole = vbox(page, spacing=0)  # the last step, below what scrolls, is always in sight
+        put(whole, (scroll, 1), rule(), last)
         self.setWidget(page)
         self.setMinimumWidth(MIN_WIDTH)
         self._model.changed.connect(self._refresh)
@@ -115,28 +100,28 @@ class TaskDock(Dock):
         self._goal_title = self._heading(column, actions, "captureGoal", names.CAPTURE_GOAL_BUTTON)
         self.painter = MaskPainter(self._palette)
         self.painter.painted.connect(self._model.paint)
-        column.addWidget(self.painter, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.audit = named(label("", "muted", wrap=True), "auditFinding")
+        self.audit.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.picture = QStackedWidget()  # once the task is made, its audit is in the goal's place: nothing moves
+        self.picture.addWidget(self.painter)
+        self.picture.addWidget(self.audit)
+        self.picture.setMaximumHeight(self.painter.maximumHeight())
+        column.addWidget(self.picture, 1000)  # it takes the room that the others leave
         row = QHBoxLayout()
-        self.distance = label("", "muted")
-        self.distance.setObjectName("liveDistance")
-        self.distance.setAccessibleName(tr("Distance of the game's picture to the goal"))
+        self.distance = named(label("", "muted"), "liveDistance", tr("Distance of the game's picture to the goal"))
         self.clear = button(
             tr("Count all"), "clearMaskButton", tip=tr("Count every pixel again"), clicked=self._model.clear_mask
         )
-        row.addWidget(self.distance, 1)
-        row.addWidget(self.clear)
+        put(row, (self.distance, 1), self.clear)
         _keep_room(self.clear)
         column.addLayout(row)
-        self.finding = label("", "muted", wrap=True)
-        self.finding.setObjectName("probeFinding")
+        self.finding = named(label("", "muted", wrap=True), "probeFinding")
         self._reserve(self.finding, FINDING_LINES)
         column.addWidget(self.finding)
 
     def _name_step(self, column: QVBoxLayout, actions: ActionRegistry) -> None:
         self._name_title = label(tr("3  Name it"))
-        self.name = QLineEdit()
-        self.name.setObjectName(names.TASK_NAME)
-        self.name.setAccessibleName(tr("Name of the task"))
+        self.name = named(QLineEdit(), names.TASK_NAME, tr("Name of the task"))
         self.name.setPlaceholderText(tr("Name, for example first door"))
         self.name.setMaxLength(60)
         self.name.textChanged.connect(lambda text: setattr(self._model, "name", text))
@@ -150,11 +135,9 @@ class TaskDock(Dock):
         pair.addWidget(self._buttons_box(), 1, 1)
         pair.setColumnStretch(0, 1)
         column.addLayout(pair)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         row.addWidget(action_button(actions["makeTask"], names.MAKE_TASK_BUTTON, primary=True))
-        row.addWidget(action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON))
-        row.addStretch(1)
+        put(row, action_button(actions["trainTask"], names.TRAIN_TASK_BUTTON), 1)
         column.addLayout(row)
         self.progress = QProgressBar()
         self.progress.setRange(0, 100)
@@ -165,15 +148,8 @@ class TaskDock(Dock):
         column.addWidget(self.progress)
 
     def _buttons_box(self) -> QComboBox:
-        self.buttons = QComboBox()
-        self.buttons.setObjectName("taskButtons")
-        self.buttons.setAccessibleName(tr("Buttons that the agent may press"))
-        for text, codec in (
-            (tr("as played"), ""),
-            (tr("one at a time"), CODEC_ID),
-            (tr("with combinations"), TWO_BUTTONS_ID),
-        ):
-            self.buttons.addItem(text, codec)
+        sets = {"": tr("as played"), CODEC_ID: tr("one at a time"), TWO_BUTTONS_ID: tr("with combinations")}
+        self.buttons = choice_box("taskButtons", tr("Buttons that the agent may press"), sets.items())
         self.buttons.setToolTip(
             tr(
                 "Combinations are two buttons at once, for example run and jump, and SELECT: 21 actions instead of "
@@ -193,8 +169,7 @@ class TaskDock(Dock):
     def _heading(column: QVBoxLayout, actions: ActionRegistry, action: str, object_name: str) -> ElidedLabel:
         row = QHBoxLayout()
         title = ElidedLabel("")
-        row.addWidget(title, 1)
-        row.addWidget(action_button(actions[action], object_name))
+        put(row, (title, 1), action_button(actions[action], object_name))
         column.addLayout(row)
         return title
 
@@ -236,11 +211,8 @@ class TaskDock(Dock):
         for number, title in enumerate((self._start_title, self._goal_title, self._name_title), 1):
             set_role(title, "role", "" if number == step else "muted")
         self._show_starts()
-        captured = bool(model.starts), model.goal is not None
-        # They keep their space from the first start state on: nothing moves under the mouse. Once the task is made, the
-        # audit's results take their place.
-        self.starts.setVisible(any(captured) and not model.made)
-        self.painter.setVisible(any(captured) and not model.made)
+        self.picture.setCurrentWidget(self.audit if model.made else self.painter)
+        self.starts.setEnabled(not model.made)
         self.buttons.setEnabled(not model.made)
         if self.name.text() != model.name:
             self.name.setText(model.name)
@@ -252,16 +224,15 @@ class TaskDock(Dock):
         self.finding.setText(self._finding())
         easy = model.probe is not None and model.probe["false_positive_rate"] >= TOO_EASY
         easy = easy or model.is_restless
-        set_role(self.finding, "role", "warn" if easy else "muted")
+        set_role(self.finding, "role", "error" if model.error else "warn" if easy else "muted")
         self.progress.setVisible(bool(model.working))
         self.progress.setValue(round(100 * model.share))
         self.audit.setText("\n".join(self._audit_lines()))
-        set_role(self.audit, "role", "error" if model.error else "muted")
         if model.error != self._shown_error:
             self._shown_error = model.error
             if model.error:  # after the layout: it may be below the edge of a small window
                 for pause_ms in (0, 100):  # a text of many lines needs several turns to grow
-                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.audit))
+                    QTimer.singleShot(pause_ms, self, lambda: self._scroll.ensureWidgetVisible(self.finding))
         self.note_picture()
 
     def _show_starts(self) -> None:
@@ -278,6 +249,8 @@ class TaskDock(Dock):
 
     def _finding(self) -> str:
         model = self._model
+        if model.error:
+            return model.error
         if model.goal is None and model.stage is not None:
             return model.stage.goal if model.starts else tr("Start: {start}", start=model.stage.start)
         if model.goal is None:
@@ -294,7 +267,7 @@ class TaskDock(Dock):
             tr(", your demonstration takes {value:.0f} s", value=model.goal.way_frames / 59.7) if model.goal.way else ""
         )
         return tr(
-            "Threshold {value:g} suggested; {value2:.1%} of {value3} random players reached it in a minute{way}",
+            "Threshold {value:g}; {value2:.1%} of {value3} random players reached it in a minute{way}",
             value=found["tau"],
             value2=found["false_positive_rate"],
             value3=found["consoles"],
@@ -303,13 +276,11 @@ class TaskDock(Dock):
 
     def _audit_lines(self) -> list[str]:
         model = self._model
-        if model.error:
-            return [model.error]
         if not model.made:
-            return [model.working] if model.working and model.goal is None else []
+            return []
         starts = without_shell(str(model.choices.get("starts", "")))
         return [
-            f"{model.made}: {starts}",
+            f"{self._draft.title}: {starts}",
             *_way_lines(model),
             *([model.working] if model.working else []),
             *audit_lines(model),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.kit import object_names as names
 from gui.kit import theme
@@ -13,8 +13,9 @@ from gui.kit.painting import guarded
 from gui.kit.screen import Palette
 from gui.kit.words import tr
 
-SCALE = 3
 WIDTH, HEIGHT = 80, 72
+SCALES = (2, 3)
+"""Least and greatest size of an observation's pixel: the largest whole one that fits is taken."""
 CELL = 4
 """Step of the keyboard cursor in observation pixels: 4, which are a tile of 8 screen pixels."""
 _ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
@@ -40,11 +41,14 @@ class MaskPainter(QWidget):
         self.setObjectName(names.GOAL_MASK)
         self.setAccessibleName(tr("Goal picture: paint the pixels that count"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        least, most = SCALES
+        self.setMinimumSize(WIDTH * least, HEIGHT * least)
+        self.setMaximumSize(WIDTH * most, HEIGHT * most)
         self.setToolTip(tr("Drag over the pixels that count; drag with the right button to remove them"))
 
-    def sizeHint(self) -> QSize:
-        return QSize(WIDTH * SCALE, HEIGHT * SCALE)
+    @property
+    def scale(self) -> int:
+        return min(self.width() // WIDTH, self.height() // HEIGHT)
 
     def show_goal(self, template: np.ndarray | None, mask: np.ndarray) -> None:
         """Show the goal's observation `template`, u8[72, 80] or None, and the `mask`, bool[72, 80]."""
@@ -57,28 +61,29 @@ class MaskPainter(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             colors = theme.current()
-            painter.fillRect(self.rect(), QColor(colors.letterbox))
+            room = self._scaled(QRect(0, 0, WIDTH, HEIGHT)).adjusted(0, 0, 1, 1)
+            painter.fillRect(room, QColor(colors.letterbox))
             if self._template is None:
                 painter.setPen(QColor(colors.muted))
-                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
+                painter.drawText(room, Qt.AlignmentFlag.AlignCenter, tr("No goal yet"))
                 return
             pixels = np.empty((HEIGHT, WIDTH), np.uint32)
             self._palette.paint(self._template, pixels)
             dim = (pixels >> 1 & 0x7F7F7F) | np.uint32(0xFF000000)
             pixels = np.ascontiguousarray(np.where(self._mask, pixels, dim))
             image = QImage(pixels.data, WIDTH, HEIGHT, WIDTH * 4, QImage.Format.Format_RGB32)
-            painter.drawImage(self.rect(), image)
+            painter.drawImage(room, image)
             painter.setPen(QColor(colors.accent))
             if not self._dragged.isEmpty():
-                painter.drawRect(_scaled(self._dragged))
+                painter.drawRect(self._scaled(self._dragged))
             if self.hasFocus():
-                painter.drawRect(_scaled(QRect(self._cell * CELL, QSize(CELL, CELL))))
+                painter.drawRect(self._scaled(QRect(self._cell * CELL, QSize(CELL, CELL))))
 
     # -- mouse ------------------------------------------------------------------------------
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self._template is not None:
-            self._anchor = _pixel(event)
+            self._anchor = self._pixel(event)
             self._drag_to(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -94,7 +99,7 @@ class MaskPainter(QWidget):
 
     def _drag_to(self, event: QMouseEvent) -> None:
         if self._anchor is not None:
-            box = QRect(self._anchor, _pixel(event)).normalized()
+            box = QRect(self._anchor, self._pixel(event)).normalized()
             self._dragged = box & QRect(0, 0, WIDTH, HEIGHT)
             self.update()
 
@@ -114,11 +119,12 @@ class MaskPainter(QWidget):
         else:
             super().keyPressEvent(event)
 
+    # -- scale ------------------------------------------------------------------------------
 
-def _pixel(event: QMouseEvent) -> QPoint:
-    """Return the pixel of the observation under the pointer."""
-    return QPoint(int(event.position().x() // SCALE), int(event.position().y() // SCALE))
+    def _pixel(self, event: QMouseEvent) -> QPoint:
+        """Return the pixel of the observation under the pointer."""
+        return QPoint(int(event.position().x() // self.scale), int(event.position().y() // self.scale))
 
-
-def _scaled(box: QRect) -> QRect:
-    return QRect(box.x() * SCALE, box.y() * SCALE, box.width() * SCALE - 1, box.height() * SCALE - 1)
+    def _scaled(self, box: QRect) -> QRect:
+        scale = self.scale
+        return QRect(box.x() * scale, box.y() * scale, box.width() * scale - 1, box.height() * scale - 1)

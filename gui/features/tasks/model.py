@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +9,9 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
+from gui.state.task_pictures import MAX_SHADE, OBSERVATION, SCREEN, read_pictures
 from trainer_core.lab.roms import Stage
-from trainer_core.wire.decoding import open_zip, parsing
-from trainer_core.wire.regular_files import read_regular
 
-OBSERVATION = (72, 80)
-MAX_SHADE = 3
 LEAST_DISTANCE = 0.001
 """Least distance of a goal from every start state; play.authoring.goals has the same value."""
 
@@ -42,22 +37,7 @@ def read_template(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
     Raises LabError.
     """
-    with parsing(path), io.BytesIO(read_regular(path)) as file, open_zip(file) as archive:
-        templates = _pictures(archive, "templates")
-        if not len(templates):
-            raise ValueError("no template")
-        seen = "later.npy" in archive.namelist()
-        later = _pictures(archive, "later") if seen else np.empty((0, *OBSERVATION), np.uint8)
-        return templates[0], later
-
-
-def _pictures(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return the array `name` of a goal file, u8[K, 72, 80]. Raises ValueError for another shape or type."""
-    with archive.open(f"{name}.npy") as member:
-        array = np.load(io.BytesIO(member.read(1 << 20)), allow_pickle=False)
-    if array.dtype != np.uint8 or array.shape[1:] != OBSERVATION:
-        raise ValueError(f"{name} of {array.dtype}{list(array.shape)}")
-    return array
+    return read_pictures(path, "templates", 1)[0], read_pictures(path, "later", optional=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +169,13 @@ class DraftModel(QObject):
         found = [
             (distance(observation, observe(start.picture), self.mask), number)
             for number, start in enumerate(self.starts, 1)
-            if start.picture.shape == (144, 160)
+            if start.picture.shape == SCREEN
         ]
         apart, number = min(found, default=(1.0, 0))
         return number, apart
 
     def distance_of(self, picture: np.ndarray) -> float | None:
         """Return the distance from the goal of a screen picture u8[144, 160]; None without a goal."""
-        if self.goal is None or picture.shape != (144, 160):
+        if self.goal is None or picture.shape != SCREEN:
             return None
         return distance(observe(picture), self.goal.template, self.mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gui.features.train.ahead import WORKER_AHEAD, StartAhead
 from gui.features.train.controller import TrainingController
+from gui.features.train.datasets import DatasetsController, define_datasets
 from gui.features.train.dock import TrainingDock
 from gui.features.train.hardware import Hardware
 from gui.features.train.status import RunStatus
@@ -15,6 +16,7 @@ from gui.state.compiling import Compiling
 from gui.state.context import Choice, Context, DockSpec, Feature, TabSpec
 from gui.state.session import Navigation, Place, Session
 from gui.state.task_preview import TaskPreview
+from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.run_record import RunState
 
 
@@ -29,9 +31,11 @@ def feature(context: Context) -> Feature:
     context.add(Demo(context.bridge, training, context.notices, lambda: context.actions["deploy"].trigger()))
     define_training(context.actions, training, context.session)
     define_welcome(context.actions, context.navigation)
+    datasets = context.add(DatasetsController(context.bridge, training.draft, context.notices))
+    define_datasets(context.actions, datasets)
 
     def make_dock() -> TrainingDock:
-        return TrainingDock(context.session, training, context.checkpoints, context.actions)
+        return TrainingDock(context.session, training, context.checkpoints, datasets, context.actions)
 
     def make_wall() -> EnvWall:
         navigation, telemetry, settings = context.navigation, context.telemetry, context.settings
@@ -41,6 +45,10 @@ def feature(context: Context) -> Feature:
         preview = TaskPreview(context.palette, context.session, context.home)
         return Welcome(training, context.navigation, context.actions, preview)
 
+    def open_home() -> None:
+        hardware.look()
+        datasets.reload()
+
     def finish() -> None:
         context.appearance.screen_changed.connect(context[EnvWall].recolor)
 
@@ -49,7 +57,7 @@ def feature(context: Context) -> Feature:
         first_page=make_welcome,
         tabs=[TabSpec(Place.WALL, make_wall)],
         finish=finish,
-        open_home=hardware.look,
+        open_home=open_home,
         choices=[
             Choice(
                 WORKER_AHEAD,
@@ -79,6 +87,14 @@ def define_training(registry: ActionRegistry, training: TrainingController, sess
         lambda: training.set_detach(not training.detach),
         tip=tr("The run has its own process and waits while the device is busy"),
         is_on=lambda: training.detach,
+        follows=(training.plan_changed,),
+    )
+    add(
+        "sendToWandb",
+        tr("Send the next run to Weights & Biases"),
+        lambda: training.set_wandb("" if training.wandb else PROJECT),
+        tip=tr("Curves, settings, clips and sample tables; the key is WANDB_API_KEY or netrc's"),
+        is_on=lambda: bool(training.wandb),
         follows=(training.plan_changed,),
     )
     add(

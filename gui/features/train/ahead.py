@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from gui.features.train.controller import TrainingController
+from gui.kit.boxes import later
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -28,8 +29,7 @@ class StartAhead(QObject):
         self._settings = settings
         self.is_task_near: Callable[[], bool] = lambda: False
         """Function that returns whether a new task is nearly finished, so that training may follow soon."""
-        self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
-        self._idle.timeout.connect(self.end)
+        self._idle = later(self, self.end, IDLE_MS)
         training.draft.changed.connect(lambda name: self.prepare())
         training.checks_changed.connect(self.prepare)
         training.ready_changed.connect(self.prepare)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+import msgspec
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.kit import theme
+from gui.kit.boxes import named, vbox
 from gui.kit.labels import button
 from gui.kit.painting import guarded_item
 from gui.kit.words import tr
@@ -24,6 +20,8 @@ from trainer_core.service.preflight import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
 CHECK_COUNT = 6
+_TASK = re.compile(r"\b[a-z0-9_]+(?:/[a-z0-9_]+)*")
+"""What may be the id of a task."""
 ROW = 20
 
 
@@ -61,16 +59,13 @@ class ChecksView(QWidget):
     command_wanted = Signal(str)
     """Id of the command that helps with a failed check, after a click on its button."""
 
-    def __init__(self, object_name: str, words: Callable[[str], str] = str) -> None:
+    def __init__(self, object_name: str, task_title: Callable[[str], str], words: Callable[[str], str] = str) -> None:
         """Build the list; `words` returns the text of a command's button by the command's id."""
         super().__init__()
+        self._task_title = task_title
         self._words = words
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self.list = QListWidget()
-        self.list.setObjectName(object_name)
-        self.list.setAccessibleName(tr("Preflight checks"))
+        column = vbox(self, spacing=4)
+        self.list = named(QListWidget(), object_name, tr("Preflight checks"))
         self.list.setItemDelegate(_CheckDelegate(self.list))
         self.list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
@@ -102,8 +97,9 @@ class ChecksView(QWidget):
         self._checks, self._checking = checks, checking
         self.list.clear()
         for check in checks:
-            item = QListWidgetItem(f"{check.status} {check.name}: {check.detail}")
-            item.setData(Qt.ItemDataRole.UserRole, check)
+            told = _TASK.sub(lambda found: self._task_title(found[0]), check.detail)
+            item = QListWidgetItem(f"{check.status} {check.name}: {told}")
+            item.setData(Qt.ItemDataRole.UserRole, msgspec.structs.replace(check, detail=told))
             item.setToolTip(_tip(check))
             self.list.addItem(item)
         if checking:

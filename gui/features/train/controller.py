@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.train.draft import ConfigDraft
 from gui.features.train.hardware import Hardware
 from gui.kit import object_names as names
+from gui.kit.boxes import later
 from gui.kit.settings import Settings
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -20,11 +22,14 @@ from gui.state.run_words import unconfirmed_words, validating_words
 from gui.state.session import FIRST_TASK, Navigation, Session
 from trainer_core.lab.presets import PRESETS, Preset, wishes_of
 from trainer_core.runners.catalog import AgentRunner
+from trainer_core.runs.wandb_run import wandb_target
 from trainer_core.service import LaunchPlan, RunChanged
 from trainer_core.service.preflight import Check, run_checks
 from trainer_core.wire import commands, records
-from trainer_core.wire.capabilities import RunnerCapabilities
+from trainer_core.wire.capabilities import ELSEWHERE, RunnerCapabilities
 from trainer_core.wire.config import RunConfig
+from trainer_core.wire.errors import LabError
+from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState
 from trainer_core.wire.spec import NATIVE_ID
 
@@ -38,12 +43,14 @@ DEMO = Preset(
     {**PRESETS["laptop"].fields, **DEMO_ENDS},
     {**PRESETS["laptop"].why, "seconds": "a bound with a cold kernel cache; the app ends it after a minute of updates"},
 )
-_CHECKED_FIELDS = {"", "task", "device", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
+_CHECKED_FIELDS = {"", "task", "device", "on", "algo", "num_envs", "num_steps", "num_minibatches", "stack_k"}
 DEBOUNCE_MS = 500
 DRAFT = "session/draft"
 """Setting with the saved form: texts that differ from the defaults, by runner and field."""
 PRESET = "session/preset"
 """Setting with the preset that the user chose; none while the app chooses."""
+CLUSTER = "training/cluster"
+"""Setting with the last cluster that a run was to train on."""
 STALL_S = 30.0
 """Seconds without a heartbeat after which a run counts as stalled; heartbeats come every two seconds."""
 _STOPPABLE = {
@@ -83,6 +90,7 @@ class TrainingController(QObject):
     ) -> None:
         super().__init__()
         self._bridge, self._session, self._navigation = bridge, session, navigation
+        self.task_title = session.task_title
         self.hardware = hardware
         self.draft = ConfigDraft(
             session.runner, lambda task, warm_start: wishes_of(task, RunConfig(warm_start=warm_start), bridge.home)
@@ -103,6 +111,9 @@ class TrainingController(QObject):
         """True from the change of the command that the user had agreed to until the next consent."""
         self.detach = False
         """True if the next run's process is to continue after the end of the app."""
+        self.wandb = ""
+        """PROJECT[/NAME] at W&B to which the next run is to be sent; empty, as before every run, while that is not
+        ticked."""
         self.resuming: set[str] = set()
         """Ids of runs that are being resumed."""
         self.run_id = ""
@@ -111,8 +122,7 @@ class TrainingController(QObject):
         self.last_record_at = 0.0
         self._generation = 0
         self._preflight: asyncio.Task[None] | None = None
-        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
-        self._debounce.timeout.connect(self.check)
+        self._debounce = later(self, self.check, DEBOUNCE_MS)
         self.draft.changed.connect(self._on_draft_changed)
         session.task_changed.connect(lambda task: self.draft.set_text("task", task))
         session.runner_changed.connect(self._on_runner)
@@ -150,6 +160,13 @@ class TrainingController(QObject):
         """Save the form's contents, except while the demo's values are in it."""
         if self._own is None:
             self._settings.set(DRAFT, json.dumps(self.draft.changes()))
+            if self.draft.spec is not None and self.draft.spec.is_remote:
+                self._settings.set(CLUSTER, self.draft.spec.options["on"])
+
+    @property
+    def knows_clusters(self) -> bool:
+        """Return whether a run was to train on a Ray cluster before, or Ray is installed."""
+        return bool(self._settings.text(CLUSTER)) or find_spec("ray") is not None
 
     # -- before the start -------------------------------------------------------------------
 
@@ -233,8 +250,8 @@ class TrainingController(QObject):
             self.ready_changed.emit()
 
     def _order(self) -> object:
-        """Return what a consent is about: plan, runner and detach. If it changes, consent is needed again."""
-        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach
+        """Return what a consent is about: plan, runner, detach and W&B. If it changes, consent is needed again."""
+        return (self.plan.spec if self.plan else None), self._session.runner.id, self.detach, self.wandb
 
     def check(self) -> None:
         """Run the preflight checks for the form's contents, cancelling checks that still run."""
@@ -256,7 +273,7 @@ class TrainingController(QObject):
         spec, runner = self.draft.spec, self._session.runner
         if spec is None:
             return
-        async for check in run_checks(spec, self._bridge.home, runner):
+        async for check in run_checks(spec, self._bridge.home, runner, self.wandb):
             if generation != self._generation:
                 return
             self.checks = [*self.checks, check]
@@ -281,12 +298,16 @@ class TrainingController(QObject):
         self._renew_plan()
         self._keep_draft()
         if name in _CHECKED_FIELDS or self.draft.runner.id != NATIVE_ID:
-            self._forget_preflight()
-            self.checks, self.checking = [], False
-            self.checks_changed.emit()
-            if self.checked_once:
-                self._debounce.start()
+            self._check_again()
         self.ready_changed.emit()
+
+    def _check_again(self) -> None:
+        """Forget the results of the preflight checks and start them anew in a moment, if they were wanted before."""
+        self._forget_preflight()
+        self.checks, self.checking = [], False
+        self.checks_changed.emit()
+        if self.checked_once:
+            self._debounce.start()
 
     def _on_runner(self, runner: AgentRunner) -> None:
         self.draft.set_runner(runner)
@@ -295,7 +316,7 @@ class TrainingController(QObject):
     def _renew_plan(self) -> None:
         spec, service = self.draft.spec, self._bridge.service
         reserved = service.ahead.run_id if self._session.runner.waits else ""
-        self.plan = service.plan(spec, run_id=reserved) if spec else None
+        self.plan = replace(service.plan(spec, run_id=reserved), wandb=self.wandb) if spec else None
         self._withdraw_agreement()
         self.plan_changed.emit()
 
@@ -312,6 +333,24 @@ class TrainingController(QObject):
         self.detach = detach
         self._withdraw_agreement()
         self.plan_changed.emit()
+
+    def set_wandb(self, target: str) -> None:
+        """Send the next run to PROJECT[/NAME] at W&B; "" = do not send it."""
+        if target == self.wandb:
+            return
+        self.wandb = target
+        self._renew_plan()
+        self._check_again()
+        self.ready_changed.emit()
+
+    def wandb_words(self) -> str:
+        """Return PROJECT/NAME as the run will have them at W&B, or what W&B refuses in them; empty if not ticked."""
+        if not self.wandb or self.plan is None:
+            return ""
+        try:
+            return "/".join(wandb_target(self.wandb, run_name(self.plan.run_id)))
+        except LabError as error:
+            return str(error)
 
     def has_done_task(self) -> bool:
         """Return whether a run on the form's task has come to its end, so that variants of it may be compared."""
@@ -368,6 +407,7 @@ class TrainingController(QObject):
         finally:
             self.starting = False
             self.set_consent(False)
+            self.wandb = ""  # each run needs its own agreement
             self._renew_plan()
             self.ready_changed.emit()
             self.badge_changed.emit()
@@ -395,6 +435,8 @@ class TrainingController(QObject):
     def capabilities(self) -> RunnerCapabilities:
         """Capabilities of the runner of the active run on show; without one, of the form's runner."""
         if self.record is not None and not self.record.state.is_end:
+            if self._bridge.home.run(self.run_id).job.exists():
+                return ELSEWHERE
             for runner in self._bridge.service.runners:
                 if runner.id == self.record.runner:
                     return runner.capabilities

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QScrollArea,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from gui.features.train.controller import TrainingController
+from gui.features.train.datasets import DatasetBar, DatasetsController
 from gui.features.train.form import ConfigForm
 from gui.features.train.launch import LaunchPanel
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import Dock, Segmented
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label, rule
 from gui.kit.words import tr
@@ -52,20 +45,23 @@ def operation_switch(session: Session, actions: ActionRegistry, prefix: str = ""
 
 class TrainingDock(Dock):
     def __init__(
-        self, session: Session, training: TrainingController, checkpoints: CheckpointList, actions: ActionRegistry
+        self,
+        session: Session,
+        training: TrainingController,
+        checkpoints: CheckpointList,
+        datasets: DatasetsController,
+        actions: ActionRegistry,
     ) -> None:
         super().__init__(tr("Training"), names.TRAINING_DOCK)
         self._session, self._training, self._actions = session, training, actions
-        self._checkpoints, self._has_ended = checkpoints, False
+        self._checkpoints, self._datasets, self._has_ended = checkpoints, datasets, False
+        self._offered: dict[str, str] = {}
         self._pages = QStackedWidget()
         self._pages.addWidget(self._train_page())
         body = QWidget()
         body.setMinimumWidth(MIN_WIDTH)
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self._operation_row())
-        column.addWidget(self._pages, 1)
+        column = vbox(body, spacing=0)
+        put(column, self._operation_row(), (self._pages, 1))
         self.setWidget(body)
         training.badge_changed.connect(self._on_badge)
         session.operation_changed.connect(self._on_operation)
@@ -73,6 +69,7 @@ class TrainingDock(Dock):
         training.draft.runner_changed.connect(self._on_runner)
         training.draft.changed.connect(self._on_draft)
         training.hardware.changed.connect(self._on_hardware)
+        datasets.changed.connect(self._on_datasets)
         for signal in (session.more_changed, session.task_changed, checkpoints.rowsInserted):
             signal.connect(self.show_what_helps)
         self._on_hardware()
@@ -91,48 +88,30 @@ class TrainingDock(Dock):
 
     def _operation_row(self) -> QHBoxLayout:
         self.operations = operation_switch(self._session, self._actions)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 12, 12, 4)
+        row = hbox(margins=(12, 12, 12, 4))
         row.addWidget(self.operations)
         return row
 
     def _train_page(self) -> QWidget:
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.setSpacing(4)
+        column = vbox(page, margins=(0, 4, 0, 0), spacing=4)
         column.addWidget(self._preset_grid())
-        self.form = ConfigForm(self._training.draft, self._hides)
-        self.form.setObjectName(names.CONFIG_FORM)
+        self.form = named(ConfigForm(self._training.draft, self._hides), names.CONFIG_FORM)
         body = QWidget()
-        inner = QVBoxLayout(body)
-        inner.setContentsMargins(0, 0, 0, 4)
-        inner.setSpacing(0)
+        inner = vbox(body, margins=(0, 0, 0, 4), spacing=0)
         inner.addWidget(self.form)
         self._sweep = QWidget()  # hidden apart from its command's own state
-        holder = QHBoxLayout(self._sweep)
-        holder.setContentsMargins(0, 0, 0, 0)
+        holder = hbox(self._sweep)
         more = action_button(self._actions["moreOptions"], "moreOptionsButton")
-        row = QHBoxLayout()
-        row.setContentsMargins(8, 0, 8, 0)
-        row.addWidget(more)
-        row.addWidget(self._sweep)
+        row = hbox(margins=(8, 0, 8, 0))
+        put(row, more, self._sweep)
         for made in (more, action_button(self._actions["newSweep"], "newSweepButton")):
             made.setProperty("flat", True)
         holder.addWidget(made)
         row.addStretch(1)
-        inner.addLayout(row)
-        inner.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(body)
-        column.addWidget(scroll, 1)
-        column.addWidget(rule())
+        put(inner, row, 1)
         self.launch = LaunchPanel(self._training, self._actions)
-        column.addWidget(self.launch)
+        put(column, (scrolling(body), 1), rule(), DatasetBar(self._datasets, self._actions), self.launch)
         return page
 
     def _preset_grid(self) -> QWidget:
@@ -145,17 +124,13 @@ class TrainingDock(Dock):
         grid.setColumnMinimumWidth(0, LABEL_WIDTH)
         grid.setColumnStretch(1, 1)
         grid.addWidget(label(tr("Preset"), "muted"), 0, 0)
-        self.presets = QComboBox()
-        self.presets.setObjectName(names.PRESET_BOX)
-        self.presets.setAccessibleName(tr("Preset"))
+        self.presets = named(QComboBox(), names.PRESET_BOX, tr("Preset"))
         for name, preset in PRESETS.items():
             self.presets.addItem(tr(preset.title), name)
             self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)
         self.presets.activated.connect(lambda _: self._training.choose_preset(self.presets.currentData()))
         grid.addWidget(self.presets, 0, 1)
-        self.fitting = ElidedLabel("", "muted")
-        self.fitting.setObjectName("fittingPreset")
-        self.fitting.setAccessibleName(tr("Preset that fits this computer"))
+        self.fitting = named(ElidedLabel("", "muted"), "fittingPreset", tr("Preset that fits this computer"))
         grid.addWidget(self.fitting, 1, 0, 1, 2)
         return self._preset_row
 
@@ -175,8 +150,11 @@ class TrainingDock(Dock):
 
     def _hides(self, name: str) -> bool:
         """Return whether the field `name` makes no sense yet."""
-        wants = self._session.shows_more or self._training.has_weights(self._checkpoints)
-        return name == "warm_start" and not wants
+        if name not in ("warm_start", "on") or self._session.shows_more:
+            return False
+        return not (
+            self._training.has_weights(self._checkpoints) if name == "warm_start" else self._training.knows_clusters
+        )
 
     def show_what_helps(self, *_: object) -> None:
         """Show the sweep and the warm start once they make sense, or all of them if the user asked for more."""
@@ -184,7 +162,13 @@ class TrainingDock(Dock):
         self.form.refresh()
 
     def _on_tasks(self) -> None:
-        self.form.set_options("task", {task: task for task in self._session.task_titles()})
+        self.form.set_options("task", self._session.task_titles())
+
+    def _on_datasets(self) -> None:
+        offers = self._datasets.offers()
+        if offers != self._offered:
+            self._offered = offers
+            self.form.set_options("dataset", offers)
 
     def _on_hardware(self) -> None:
         hardware = self._training.hardware

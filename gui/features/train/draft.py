@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.kit.words import tr
+from gui.kit.words import in_language, tr
 from gui.state.config_fields import FieldSpec, field_specs
 from trainer_core.lab.presets import PRESETS
 from trainer_core.runners.catalog import NATIVE, AgentRunner
@@ -152,7 +152,7 @@ class ConfigDraft(QObject):
             return _joined((self.runner.title,), changed)
         parts = (
             tr("{title} preset", title=tr(PRESETS[self._preset].title).split(" (")[0]),
-            tr("{count} Game Boys", count=self._texts["num_envs"]),
+            tr("{count} Game Boys", count=in_language(self._texts["num_envs"])),
             self._texts["algo"].upper(),
             tr("seed {seed}", seed=self._texts["seed"]),
         )

@@ -7,29 +7,21 @@ from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QGridLayout, QLineEdit, QWidget
 
 from gui.features.train.draft import ConfigDraft
+from gui.kit.boxes import hbox, vbox
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
-from gui.kit.words import tr
+from gui.kit.words import as_python, in_language, tr
 from gui.state.config_fields import GROUPS, FieldSpec
 from trainer_core.runners.catalog import AgentRunner
 from trainer_core.wire.algorithms import ALGORITHMS
 from trainer_core.wire.spec import NATIVE_ID
 
-LIMITS = {"seconds", "total_env_steps", "target_success"}
+LIMITS = {"seconds", "total_env_steps", "max_episodes", "target_success"}
 """Fields in which 0 means no limit: the form shows an empty field that says so."""
 UNITS = {"seconds": ("min", 60.0), "target_success": ("%", 0.01)}
 """Unit that the form shows for a field, and its size in the unit of the configuration."""
@@ -51,9 +43,7 @@ class ConfigForm(QWidget):
         self._sections: dict[str, Section] = {}
         self._offered: dict[str, Mapping[str, str]] = {"device": {"cpu": "cpu", "cuda:0": "cuda:0"}}
         self._open = {"basics"}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(8, 4, 8, 4)
-        self._column.setSpacing(0)
+        self._column = vbox(self, margins=(8, 4, 8, 4), spacing=0)
         draft.changed.connect(lambda name: self.refresh())
         self._build()
 
@@ -79,7 +69,7 @@ class ConfigForm(QWidget):
             grid.setColumnMinimumWidth(0, LABEL_WIDTH)
             grid.setColumnStretch(1, 1)
             for spec in specs:
-                row = _Row(spec, self._offered.get(spec.name) or _words(spec))
+                row = _Row(spec, self._offered.get("dataset" if spec.is_dataset else spec.name) or _words(spec))
                 row.edited.connect(self._draft.set_text)
                 row.reset.connect(self._draft.reset)
                 row.add_to(grid)
@@ -113,11 +103,12 @@ class ConfigForm(QWidget):
         return self._rows[name].editor
 
     def set_options(self, name: str, options: Mapping[str, str]) -> None:
-        """Offer values for the field `name`, with the text of each."""
+        """Offer values for the field `name`, or for fields that take a `dataset`, with the text of each."""
         self._offered[name] = options
-        if name in self._rows:
-            self._rows[name].set_options(options)
-            self.refresh()
+        for spec in self._specs:
+            if name == ("dataset" if spec.is_dataset else spec.name):
+                self._rows[spec.name].set_options(options)
+                self.refresh()
 
     def refresh(self) -> None:
         if self._drawn() != self._specs:  # of another runner, or several tasks now
@@ -164,7 +155,7 @@ class _Row(QObject):
         if spec.kind is bool:
             self.editor = QCheckBox()
             self.editor.toggled.connect(lambda on: self._send("true" if on else "false"))
-        elif options:
+        elif options or spec.is_dataset:
             self.editor = ChoiceBox()
             self.editor.setEditable(not spec.choices)
             self.editor.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -177,7 +168,7 @@ class _Row(QObject):
             if spec.kind in (int, float):
                 self.editor.setAlignment(Qt.AlignmentFlag.AlignRight)
             if spec.kind is str:
-                self.editor.setPlaceholderText(tr("none"))
+                self.editor.setPlaceholderText(tr("this computer") if spec.name == "on" else tr("none"))
             if spec.name in LIMITS:
                 self.editor.setPlaceholderText(tr("No limit"))
         self.editor.setObjectName(f"field_{spec.name}")
@@ -200,8 +191,7 @@ class _Row(QObject):
     def add_to(self, grid: QGridLayout) -> None:
         line = grid.rowCount()
         grid.addWidget(self.label, line, 0)
-        box = QHBoxLayout()
-        box.setSpacing(4)
+        box = hbox(spacing=4)
         box.addWidget(self.editor, 1)
         if self._unit.text():
             box.addWidget(self._unit)
@@ -290,17 +280,19 @@ def _caution(spec: FieldSpec, value: str) -> str:
 
 
 def to_form(spec: FieldSpec, text: str) -> str:
-    """Return the text of the draft as the form shows it: in the form's unit, and empty for no limit."""
+    """Return the text of the draft as the form shows it: in its unit and the app's language, and empty for no limit."""
     if spec.name in LIMITS and text.strip() in ("0", "0.0"):
         return ""
     number = _number(text) if spec.name in UNITS else None
-    return text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    text = text if number is None else f"{number / UNITS[spec.name][1]:.6g}"
+    return in_language(text) if spec.kind in (int, float) else text
 
 
 def from_form(spec: FieldSpec, text: str) -> str:
     """Return the text for the draft of what was typed in the form: in the unit of the configuration, 0 for no limit."""
     if spec.name in LIMITS and not text.strip():
         return "0"
+    text = as_python(text) if spec.kind in (int, float) else text
     if spec.name not in UNITS:
         return text
     found = _NUMBER.fullmatch(text.strip().lower())
@@ -320,6 +312,6 @@ def _number(text: str) -> float | None:
 def _help(spec: FieldSpec) -> str:
     parts = [tr(spec.help)]
     if spec.minimum is not None and spec.maximum is not None:
-        parts.append(tr("{show} to {show2}.", show=spec.show(spec.minimum), show2=spec.show(spec.maximum)))
-    parts.append(tr("Default {show}.", show=spec.show(spec.default)))
+        parts.append(tr("{show} to {show2}.", show=spec.words(spec.minimum), show2=spec.words(spec.maximum)))
+    parts.append(tr("Default {show}.", show=spec.words(spec.default)))
     return " ".join(part for part in parts if part)

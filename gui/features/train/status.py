@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from gui.features.train.controller import TrainingController
+from gui.kit.boxes import every
 from gui.kit.words import tr
 from gui.state.run_progress import since
 from gui.state.telemetry import TelemetryModel
@@ -22,9 +23,7 @@ class RunStatus(QObject):
         super().__init__()
         self._training, self._telemetry = training, telemetry
         self.run = self.speed = self.age = ""
-        self._clock = QTimer(self, interval=1000)
-        self._clock.timeout.connect(self.renew)
-        self._clock.start()
+        self._clock = every(self, 1000, self.renew)
         training.badge_changed.connect(self.renew)
         training.ready_changed.connect(self.renew)
         self.renew()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from gui.features.train.controller import TrainingController
 from gui.features.train.wall_order import SORTS, WallOrder
 from gui.features.train.wall_view import DistanceKey, WallView, grids
-from gui.kit.labels import ElidedLabel, button, label
+from gui.kit.boxes import hbox, named, put, vbox
+from gui.kit.labels import ElidedLabel, button, choice_box, label
 from gui.kit.screen import FrameSource, Palette, Screen
 from gui.kit.settings import Settings
 from gui.kit.words import tr
@@ -44,16 +45,10 @@ class Console(QWidget):
             tip=tr("Freeze this picture on the wall while the run continues; right-click does the same"),
         )
         self.freeze.setCheckable(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0)
         column.addWidget(self.screen_view, 1)
-        row = QHBoxLayout()
-        row.setContentsMargins(16, 8, 16, 8)
-        row.setSpacing(8)
-        row.addWidget(self.caption, 1)
-        row.addWidget(self.freeze)
-        row.addWidget(self.back)
+        row = hbox(margins=(16, 8, 16, 8), spacing=8)
+        put(row, (self.caption, 1), self.freeze, self.back)
         column.addLayout(row)
 
     def keyPressEvent(self, event) -> None:  # type: ignore[no-untyped-def]
@@ -102,12 +97,9 @@ class EnvWall(QWidget):
         self.console.back.clicked.connect(self._on_back)
         self.console.freeze.clicked.connect(lambda: self._freeze(self.zoomed))
         self.console.screen_view.pixel_clicked.connect(self._on_back)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = vbox(self, spacing=0)
         self.card = CompilingCard(compiling, lambda: training.run_id, "wallCompiling")
-        column.addWidget(self.card, 1)
-        column.addWidget(self.view, 1)
+        put(column, (self.card, 1), (self.view, 1))
         self.corner = self._corner()
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
@@ -123,9 +115,7 @@ class EnvWall(QWidget):
     def _corner(self) -> QWidget:
         """Return the controls at the right end of the tabs: what the captions mean, number of tiles, sorting."""
         made = QWidget()
-        row = QHBoxLayout(made)
-        row.setContentsMargins(8, 0, 16, 0)
-        row.setSpacing(8)
+        row = hbox(made, margins=(8, 0, 16, 0), spacing=8)
         self.caption = label("", "caption")
         row.addWidget(self.caption)
         self._keys = [
@@ -136,17 +126,11 @@ class EnvWall(QWidget):
         for each in self._keys:
             row.addWidget(each)
         row.addSpacing(8)
-        self.count = QComboBox()
-        self.count.setObjectName("wallCount")
-        self.count.setAccessibleName(tr("Game Boys on the wall"))
+        self.count = named(QComboBox(), "wallCount", tr("Game Boys on the wall"))
         self.count.activated.connect(self._on_count)
         row.addWidget(self.count)
-        self.sort = QComboBox()
-        self.sort.setObjectName("wallSort")
-        self.sort.setAccessibleName(tr("Order of the wall"))
         texts = (tr("Sort: by number"), tr("Sort: by success"), tr("Sort: by distance"))
-        for by, text in zip(SORTS, texts, strict=True):
-            self.sort.addItem(text, by)
+        self.sort = choice_box("wallSort", tr("Order of the wall"), zip(SORTS, texts, strict=True))
         self.sort.activated.connect(self._on_sort)
         row.addWidget(self.sort)
         for box in (self.count, self.sort):
@@ -223,8 +207,10 @@ class EnvWall(QWidget):
         """
         self.card.refresh()
         run_id = self._training.run_id
-        watchable = self._training.state in (RunState.RUNNING, RunState.PAUSED) and self._bridge.service.takes_commands(
-            run_id
+        watchable = (
+            self._training.state in (RunState.RUNNING, RunState.PAUSED)
+            and self._training.capabilities.watch
+            and self._bridge.service.takes_commands(run_id)
         )
         if run_id != self._pictured:
             self._show_none()
@@ -355,6 +341,8 @@ class EnvWall(QWidget):
             return tr("The run is starting")
         if state is RunState.QUEUED:
             return tr("The run is waiting in the queue")
+        if not state.is_end and self._training.run_id and not self._training.capabilities.watch:
+            return tr("The pictures of this run stay on its host")
         return tr("This run has ended") if state.is_end else ""
 
     def _hint(self) -> str:

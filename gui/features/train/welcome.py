@@ -16,6 +16,7 @@ from gui.features.train.checks import ChecksView
 from gui.features.train.controller import DEMO, DEMO_S, TrainingController
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
+from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.labels import button, label, rule
 from gui.kit.painting import guarded
 from gui.kit.words import tr
@@ -56,11 +57,8 @@ class Welcome(QWidget):
             inner.addWidget(face)
         self._show_face(0)
         row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(card)
-        row.addStretch(1)
-        outer.addLayout(row)
-        outer.addStretch(1)
+        put(row, 1, card, 1)
+        put(outer, row, 1)
         training.checks_changed.connect(self._refresh)
         training.plan_changed.connect(self._refresh)
         training.ready_changed.connect(self._refresh)
@@ -69,9 +67,7 @@ class Welcome(QWidget):
 
     def _invitation(self) -> QWidget:
         face = QWidget()
-        column = QVBoxLayout(face)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(face, spacing=8)
         column.addWidget(self._preview)
         column.addSpacing(8)
         column.addWidget(label(tr("Train an agent on a Game Boy"), "heading", wrap=True))
@@ -89,12 +85,9 @@ class Welcome(QWidget):
         self.start = button(tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start)
         self.start.setDefault(True)
         play, rom = self._actions["playGame"].trigger, self._actions["openRom"].trigger
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.start)
-        row.addWidget(button(tr("Play it yourself"), "playYourselfButton", clicked=play))
-        row.addWidget(button(tr("Open a ROM..."), "openOwnRomButton", clicked=rom))
-        row.addStretch(1)
+        row = hbox(spacing=8)
+        put(row, self.start, button(tr("Play it yourself"), "playYourselfButton", clicked=play))
+        put(row, button(tr("Open a ROM..."), "openOwnRomButton", clicked=rom), 1)
         row.addWidget(label(tr("about 30 seconds"), "caption"))
         column.addLayout(row)
         column.addSpacing(8)
@@ -105,13 +98,9 @@ class Welcome(QWidget):
 
     def _agreement(self) -> QWidget:
         face = QWidget()
-        column = QVBoxLayout(face)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(face, spacing=8)
         column.addWidget(label(tr("The demo runs this command"), "heading", wrap=True))
-        self.command = QPlainTextEdit()
-        self.command.setObjectName("demoCommand")
-        self.command.setAccessibleName(tr("The demo's exact command"))
+        self.command = named(QPlainTextEdit(), "demoCommand", tr("The demo's exact command"))
         self.command.setReadOnly(True)
         self.command.setTabChangesFocus(True)
         self.command.setFont(theme.mono_font())
@@ -119,18 +108,14 @@ class Welcome(QWidget):
         column.addWidget(self.command)
         self.where = label("", "muted", wrap=True)
         column.addWidget(self.where)
-        self.checks = ChecksView("demoChecks")
+        self.checks = ChecksView("demoChecks", self._training.task_title)
         self.checks.remedy_chosen.connect(self._training.apply_remedy)
         column.addWidget(self.checks)
         column.addSpacing(8)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = hbox(spacing=8)
         self.agree = button(tr("Start the demo"), "runDemoButton", primary=True, clicked=self._training.start_demo)
-        row.addWidget(self.agree)
-        row.addWidget(button(tr("Back"), "demoBackButton", clicked=self._on_back))
-        row.addStretch(1)
-        column.addLayout(row)
-        column.addStretch(1)
+        put(row, self.agree, button(tr("Back"), "demoBackButton", clicked=self._on_back), 1)
+        put(column, row, 1)
         return face
 
     def resizeEvent(self, event: QResizeEvent) -> None:

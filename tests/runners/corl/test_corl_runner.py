@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 
 from tests.support.extras import need_extras
-from tests.support.guests import home_with, in_service, newest, run_to_end
+from tests.support.guests import history, home_with, in_service, newest, run_to_end
+from trainer_core.lab.checkpoint_manifest import read_meta
+from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.paths import HomePaths, default_home
-from trainer_core.runners.corl.datasets import DatasetCache
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
-from trainer_core.runners.corl.runner import CORL, CorlConfig
+from trainer_core.runners.corl.runner import CORL, CorlConfig, check_spaces
+from trainer_core.runners.guest.checkout import KNOWN_COMMITS, check_checkout, checkout_commit
 from trainer_core.service import TrainerService
 from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.records import UpdateRecord
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
@@ -48,10 +51,10 @@ def test_a_dataset_is_kept_under_its_hash_and_found_by_it(tmp_path: Path) -> Non
     sha256 = hashlib.sha256(b"episodes").hexdigest()
     kept = cache.keep(cache.find(str(folder), sha256))
     assert (kept.sha256, kept.environment) == (sha256, "Pendulum-v1")
-    assert kept.folder == cache.root / sha256[:16]
-    assert cache.find(sha256).folder == cache.find(sha256[:12]).folder == kept.folder
+    assert kept.file.is_relative_to(cache.root / sha256[:16])
+    assert cache.find(sha256).file == cache.find(sha256[:12]).file == cache.find("lab/x-v0").file == kept.file
     assert cache.keep(kept) == kept
-    (kept.folder / "data" / "main_data.hdf5").write_bytes(b"damaged")
+    kept.file.write_bytes(b"damaged")
     with pytest.raises(ConfigError, match="its manifest says"):
         cache.find(sha256)
 
@@ -65,9 +68,9 @@ def test_a_dataset_is_kept_under_its_hash_and_found_by_it(tmp_path: Path) -> Non
     ],
 )
 def test_a_dataset_of_another_shape_is_one_line(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
-    folder = dataset(tmp_path / "x", **changes)
+    found = DatasetCache(HomePaths(tmp_path)).find(str(dataset(tmp_path / "x", **changes)))
     with pytest.raises(ConfigError, match=words) as error:
-        DatasetCache(HomePaths(tmp_path)).find(str(folder))
+        check_spaces(found, "")
     assert "\n" not in str(error.value)
 
 
@@ -76,9 +79,14 @@ def test_a_wrong_hash_and_what_is_no_dataset_are_one_line(tmp_path: Path) -> Non
     for data, sha256, words in (
         (str(folder), "0" * 64, "was asked for 000000000000"),
         (str(tmp_path), "", "no Minari dataset"),
-        (str(tmp_path / "none"), "", "no such folder"),
+        (str(folder / "data" / "metadata.json"), "", "is no HDF5 file"),
+        (str(tmp_path / "none"), "", "no such folder or file"),
+        ("D4RL/pen/human-v2", "", "datasets download"),
         ("a" * 16, "", "no dataset aaaa"),
         ("", "", "--data"),
+        ("~nobody-of-that-name", "", "^dataset ~nobody"),
+        ("x" * 5000, "", "^dataset xxx"),
+        ("a\0b", "", "^no dataset a"),
     ):
         with pytest.raises(ConfigError, match=words):
             cache.find(data, sha256)
@@ -92,6 +100,17 @@ def test_a_checkout_without_the_script_and_a_warm_start_it_has_not(tmp_path: Pat
     spec = RunSpec(runner="corl", task="offline", options={"checkout": str(tmp_path)})
     told = {c.name: c for c in CORL.check_options(spec, None, HomePaths(tmp_path))}  # type: ignore[arg-type]
     assert (told["Checkout"].status, told["Dataset"].status) == ("fail", "fail")
+    script = tmp_path / "algorithms" / "offline" / "iql.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    (tmp_path / ".git").mkdir()
+    for commit, status in ((KNOWN_COMMITS["CORL"][1], "ok"), ("0" * 40, "warn")):
+        (tmp_path / ".git" / "HEAD").write_text(f"{commit}\n")
+        checked = check_checkout("CORL", tmp_path, CorlConfig(checkout=str(tmp_path)).check)
+        assert (checked.status, commit[:8] in checked.detail) == (status, status == "warn")
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / ".git" / "packed-refs").write_text(f"# pack-refs\n{KNOWN_COMMITS['CORL'][1]} refs/heads/main\n")
+    assert checkout_commit(tmp_path) == KNOWN_COMMITS["CORL"][1]
 
 
 @pytest.mark.parametrize("algo", SCRIPTS)
@@ -104,6 +123,7 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
             device="cpu",
             seed=3,
             steps=20,
+            online_steps=7,
             eval_every=10,
             episodes=2,
             load="w.pt" if flags.load else "",
@@ -112,7 +132,9 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
         )
     )
     named = dict(zip(argv[::2], argv[1::2], strict=True))
-    assert named[f"--{flags.steps}"] == "20"
+    assert named[f"--{flags.steps}"] == ("2" if flags.epochs else "20")
+    assert named.get("--num_updates_on_epoch") == ("10" if flags.epochs else None)
+    assert named.get("--online_iterations") == ("7" if algo.startswith("finetune") else None)
     assert named[f"--{flags.environment}"] == "E-v1"
     assert named["--batch_size"] == "8"
     assert named.get("--load_model") == ("w.pt" if flags.load else None)
@@ -123,6 +145,7 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
             device="cpu",
             seed=1,
             steps=1,
+            online_steps=0,
             eval_every=1,
             episodes=1,
             load="",
@@ -136,7 +159,7 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
 def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
     need_extras()
     checkout = Path(os.environ.get("DMGLAB_CORL", default_home() / "corl"))
-    if not (checkout / "algorithms" / "offline" / f"{algo}.py").is_file():
+    if not (checkout / "algorithms" / SCRIPTS[algo].path).is_file():
         pytest.skip(f"clone tinkoff-ai/CORL into {checkout}, or name it in DMGLAB_CORL")
     home = home_with("corl", tmp_path / "home")
     python = str(CORL.environment(home).python)
@@ -144,28 +167,84 @@ def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
     subprocess.run(maker, check=True, capture_output=True)
     script = CorlConfig(algo=algo, checkout=str(checkout)).script  # type: ignore[arg-type]
     before = script.read_bytes()
+    folder, more = tmp_path / "m/dmglab/pendulum-v0", "--batch_size 16"
+    if algo == "finetune_spot":
+        more += " --vae_iterations 5"
+    if algo.startswith("finetune"):
+        more += " --buffer_size 20000"
     options = {
         "algo": algo,
         "checkout": str(checkout),
-        "data": str(tmp_path / "m/dmglab/pendulum-v0"),
+        "data": str(folder),
+        "online_steps": 10,
         "eval_every": 20,
         "eval_episodes": 1,
         "log_every": 10,
-        "arguments": "--batch_size 16",
+        "arguments": more,
     }
 
     async def body(service: TrainerService) -> None:
         spec = RunSpec(runner="corl", task="offline", total_env_steps=20, options=options)
         run = await run_to_end(service, spec)
-        assert (run.state, run.env_steps) == (RunState.FINISHED, 20), run.reason
+        steps = 35 if algo == "finetune_spot" else 30 if algo.startswith("finetune") else 20
+        assert (run.state, run.env_steps) == (RunState.FINISHED, steps), run.reason
         folder = newest(home, run.run_id)
         assert (folder / "model.pt").is_file()
+        assert read_meta(folder).offline_dataset.startswith("dmglab/pendulum-v0@")
+        if algo.startswith("finetune"):
+            updates = await history(service, run.run_id, UpdateRecord)
+            assert {update.metrics["phase"] for update in updates if update.env_steps <= steps - 10} == {0.0}
+            assert {update.metrics["phase"] for update in updates if update.env_steps > steps - 10} == {1.0}
         if SCRIPTS[algo].load:
             warm = RunSpec(
                 runner="corl", task="offline", total_env_steps=5, options=options | {"warm_start": str(folder)}
             )
             heir = await run_to_end(service, warm)
-            assert (heir.state, heir.env_steps) == (RunState.FINISHED, 25), heir.reason
+            assert (heir.state, heir.env_steps > 20) == (RunState.FINISHED, True), heir.reason
 
     in_service(home, body)
     assert script.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_file_with_d4rls_layout_is_learned_from_and_a_wrong_one_is_one_line(tmp_path: Path) -> None:
+    home = home_with("corl", tmp_path / "home")
+    code = """
+import sys
+from pathlib import Path
+import h5py, numpy as np
+from trainer_core.lab.datasets import DatasetCache
+from trainer_core.lab.paths import HomePaths
+from trainer_core.runners.corl.shims import Offline
+from trainer_core.wire.errors import ConfigError
+
+def load(name, **columns):
+    path = Path(sys.argv[1], name + ".hdf5")
+    with h5py.File(path, "w") as file:
+        file.update(columns)
+    return Offline(DatasetCache(HomePaths(Path(sys.argv[1]))).find(str(path)), "Pendulum-v1")
+
+seen = np.arange(18, dtype=np.float64).reshape(6, 3)
+good = dict(observations=seen, actions=np.zeros((6, 1)), rewards=np.ones(6))
+good |= dict(terminals=np.eye(6)[1], timeouts=np.eye(6)[4])
+offline = load("good", **good)
+found = offline.transitions()
+assert found["observations"][:, 0].tolist() == [0, 3, 6, 9], found
+assert found["next_observations"][:, 0].tolist() == [3, 6, 9, 12] and found["terminals"].tolist() == [0, 1, 0, 0]
+assert (offline.worst, offline.best) == (1, 3) and offline.make("x").reset().shape == (3,)
+for name, change, words in (
+    ("lacks", {"timeouts": None}, "lacks timeouts"),
+    ("short", {"rewards": np.ones(5)}, "one row per step"),
+    ("nan", {"rewards": np.full(6, np.nan)}, "no finite numbers"),
+    ("wide", {"observations": np.zeros((6, 4))}, "has observations of [4] numbers, Pendulum-v1 of [3]"),
+):
+    try:
+        load(name, **{key: value for key, value in (good | change).items() if value is not None}).make(name)
+    except ConfigError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(name)
+"""
+    argv = [str(CORL.environment(home).python), "-P", "-c", code, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -14,9 +14,11 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import UNSET
 
 from tests.support.extras import need_extras
 from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, run_to_end
@@ -30,6 +32,7 @@ from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.lab.text_episodes import batches, read_batch
 from trainer_core.runners.rllm import countdown, verl
 from trainer_core.runners.rllm.runner import ENGINE, RLLM, RllmConfig, _check_checkpoints
+from trainer_core.runners.rllm.validation import COLUMNS, sample_rows
 from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
@@ -175,13 +178,46 @@ def test_verl_sees_the_checkout_and_one_folder_of_ours(tmp_path: Path) -> None:
     found = verl.environment(config, tmp_path)
     assert found["PYTHONPATH"] == f"{verl.BESIDE}{os.pathsep}{tmp_path}"
     for name in (*found["VERL_USE_EXTERNAL_MODULES"].split(","), "dmglab_workflow"):
-        assert (verl.BESIDE / f"{name}.py").is_file()
+        text = (verl.BESIDE / f"{name}.py").read_text()
+        assert "import trainer_core" not in text  # VERL's interpreter lacks it
+        assert "from trainer_core" not in text
     said = verl.overrides(config, tmp_path / "model", tmp_path)
     assert said[-1] == "a=b"
     assert {"+ray_init.num_gpus=2", "+ray_init.address=local"} <= set(said), "no GPU: Ray is told"
     vllm = RllmConfig(algo="verl", device="cuda:0", checkout=str(tmp_path))
     assert "VERL_USE_EXTERNAL_MODULES" not in verl.environment(vllm, tmp_path)
     assert not any("num_gpus" in text for text in verl.overrides(vllm, tmp_path, tmp_path))
+
+
+def test_a_critic_is_a_second_trained_model(tmp_path: Path) -> None:
+    config = RllmConfig(algo="verl", rollout="hf", checkout=str(tmp_path), critic=True)
+    said = verl.overrides(config, tmp_path / "model", tmp_path)
+    assert {
+        "algorithm.adv_estimator=gae",
+        f"critic.model.path={tmp_path}/model",
+        "critic.strategy=fsdp2",
+        "critic.model.use_remove_padding=False",
+    } <= set(said)
+    without = verl.overrides(dataclasses.replace(config, critic=False), tmp_path, tmp_path)
+    assert not any(text.startswith("critic.") for text in without)
+
+
+def test_rows_of_a_table_are_drawn_by_the_seed() -> None:
+    def episode(number: int) -> Any:
+        said = SimpleNamespace(text=f"<answer>{number}</answer>")
+        steps = [SimpleNamespace(model_output=said)]
+        trajectory = SimpleNamespace(steps=steps, reward=number % 2)
+        task = {"question": f"q{number}"}
+        return SimpleNamespace(task=task, trajectories=[trajectory], is_correct=number % 2, metrics={"score": number})
+
+    episodes = [episode(number) for number in range(40)]
+    rows = sample_rows(episodes, 10, "1 val 50")
+    assert rows == sample_rows(episodes, 10, "1 val 50")
+    assert rows != sample_rows(episodes, 10, "1 val 100")
+    assert len({row[0] for row in rows}) == 10
+    assert len(rows[0]) == len(COLUMNS)
+    assert {row[0] for row in rows} != {f"q{number}" for number in range(10)}, "they are not the first ones"
+    assert len(sample_rows(episodes[:4], 10, "1")) == 4
 
 
 FAKE_VERL = """
@@ -319,7 +355,7 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
     home = home_with("rllm", tmp_path)
-    spec = rllm_spec(0, eval_every=2, eval_episodes=2, rollouts=2, wandb_tables=True)
+    spec = rllm_spec(0, eval_every=2, eval_episodes=2, rollouts=2, wandb_tables=True, table_rows=3, table_every=1)
 
     async def body(service: TrainerService) -> None:
         record = await service.start(service.plan(spec))
@@ -345,8 +381,11 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         assert {episode.question for episode in episodes} <= questions
         assert all(e.reward is not None and e.is_right is not None for e in episodes)
         assert any(e.answer for e in episodes)
-        (table, *_) = paths.root.glob("wandb/offline-run-*/files/media/table/val/*.table.json")
-        assert json.loads(table.read_text())["columns"][:2] == ["prompt", "response"]
+        for where in ("val", "train"):
+            (table, *_) = paths.root.glob(f"wandb/offline-run-*/files/media/table/{where}/sample_table*.table.json")
+            kept = json.loads(table.read_text())
+            assert kept["columns"] == list(COLUMNS)
+            assert len(kept["data"]) == 3
 
     in_service(home, body, 3 * PATIENCE_S)
 
@@ -375,28 +414,36 @@ def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path
     in_service(home, body, 3 * PATIENCE_S)
 
 
+OF_A_CRITIC = {
+    *(f"critic/{name}" for name in ("vf_loss", "vf_clipfrac", "vpred_mean", "grad_norm", "vf_explained_var")),
+    *(f"critic/{name}/mean" for name in ("values", "score", "rewards", "advantages", "returns")),
+}
+
+
 @pytest.mark.slow
-def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("critic", [False, True])
+def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path, critic: bool) -> None:
     need_extras()
     python = os.environ.get("DMGLAB_VERL", "")
     if not python:
         pytest.skip("name the Python of an environment with VERL 0.8.0 in DMGLAB_VERL")
     home = home_with("rllm", tmp_path)
-    spec = rllm_spec(
-        2, algo="verl", rollout="hf", verl_python=python, max_prompt=32, eval_every=1, checkpoint_every=2, rollouts=2
-    )
+    more = {"max_prompt": 32, "eval_every": 1, "checkpoint_every": 2, "rollouts": 2, "critic": critic}
+    spec = rllm_spec(2, algo="verl", rollout="hf", verl_python=python, **more)
 
     async def body(service: TrainerService) -> None:
-        run = await run_to_end(service, spec)
+        run = await run_to_end(service, spec, 5 * PATIENCE_S)  # Ray takes minutes to start
         assert run.state is RunState.FINISHED, run.reason
         updates = await history(service, run.run_id, records.UpdateRecord)
         learned = [event for event in updates if "actor/pg_loss" in event.metrics]
         assert [event.env_steps for event in learned] == [1, 2]
         assert all(event.grad_norm and event.metrics["critic/score/mean"] for event in learned)
+        assert set(learned[-1].metrics) >= OF_A_CRITIC or not critic
+        assert (learned[-1].value_loss is not UNSET) == critic
         evals = await history(service, run.run_id, records.EvalRecord)
         assert [event.env_steps for event in evals] == [0, 1, 2]
         pointer = json.loads((newest(home, run.run_id) / POINTER).read_text())
         assert (home.run(run.run_id).root / pointer["path"] / "actor").is_dir()
         assert batches(home.run(run.run_id).root)
 
-    in_service(home, body, 5 * PATIENCE_S)
+    in_service(home, body, 6 * PATIENCE_S)

@@ -152,6 +152,8 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) 
         assert one["loop"]["steps"] == other["loop"]["steps"]
         assert one["loop"]["recent"] == other["loop"]["recent"], "rewards know what was seen"
         assert one["mind"]["experience"]["stuck"]
+        logged = (await history(service, whole.run_id, records.UpdateRecord))[-1].mind
+        assert any(belief.startswith("still(") for belief in logged.beliefs), "its beliefs are in the log"
         assert check_log(paths.train_log).errors == []
         meta = checkpoint_manifest.verify(newest(home, again.run_id))
         assert {"plans.asl", "coach.asl", "mind.json"} <= set(meta.files)

@@ -1,18 +1,26 @@
-"""Agents that play an ARC game without learning: random, a file of actions, an explorer."""
+"""Agents that play an ARC game without learning: random, a file of actions, an explorer, one of the user's own."""
 
 from __future__ import annotations
 
+import importlib
 import random
 import re
+import sys
+import traceback
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from trainer_core.envs.arc.game import ArcGame, Turn
+from trainer_core.envs.arc.llm_agent import PATIENT_S, LlmAgent
+from trainer_core.envs.language_model import LanguageModel
 from trainer_core.lab.arc_games import CLICK, RESET, SIDE
-from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY
+from trainer_core.wire.environment import server_key
+from trainer_core.wire.errors import ConfigError, FailureError, LabError
 
 LINE = re.compile(r"(RESET|ACTION[1-7])(?:\s+(\d{1,2})\s+(\d{1,2}))?")
 MAX_CLICKS = 32
@@ -25,6 +33,58 @@ class ArcAgent(Protocol):
     def act(self, game: ArcGame) -> Turn | None:
         """Return the next action for the grid that `game` shows; None if no action is left."""
         ...
+
+
+def make_agent(name: str, seed: int, *, script: str = "", llm: str = "", llm_model: str = "") -> ArcAgent:
+    """Return the agent `name`: explore, random, script (a file), llm (an address), or MODULE:CLASS. Raises LabError."""
+    if name in ("explore", "random"):
+        return (Explorer if name == "explore" else RandomAgent)(seed)
+    if name == "script":
+        if not script:
+            raise ConfigError("the agent script needs a file of actions: name it with --script")
+        return ScriptAgent(Path(script))
+    if name == "llm":
+        if not llm:
+            raise ConfigError(f"the agent llm needs the address of a language model: --llm {LLM_EXAMPLE}")
+        return LlmAgent(LanguageModel(llm, llm_model, timeout_s=PATIENT_S, key=server_key(LLM_KEY)))
+    if not all(name.partition(":")):
+        raise ConfigError(f"no agent {name!r}: it is explore, random, script, llm, or MODULE:CLASS of yours")
+    return OwnAgent(name, seed)
+
+
+class OwnAgent:
+    """Agent of a class `MODULE:CLASS` of the user's, made with the seed; its errors become one line."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        """Import the module, from the current folder too, and make the agent. Raises LabError."""
+        module, _, class_name = name.partition(":")
+        self._name = name
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            made = self._run(lambda: getattr(importlib.import_module(module), class_name)(seed))
+        finally:
+            sys.path.pop(0)
+        if not callable(getattr(made, "act", None)):
+            raise ConfigError(f"{name} has no method act(game)")
+        self._agent: ArcAgent = made
+
+    def act(self, game: ArcGame) -> Turn | None:
+        turn = self._run(lambda: self._agent.act(game))
+        if turn is not None and not isinstance(turn, Turn):
+            raise FailureError(f"{self._name}: act returned {turn!r}, not a Turn or None")
+        return turn
+
+    def _run(self, call: Callable[[], Any]) -> Any:
+        """Return what `call` into the user's code returns. Raises FailureError that names its last line of code."""
+        try:
+            return call()
+        except LabError:
+            raise
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [frame for frame in frames[2:] if "importlib" not in frame.filename]
+            at = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+            raise FailureError(f"{self._name}: {type(error).__name__}: {error}{at}") from None
 
 
 class RandomAgent:

@@ -17,6 +17,7 @@ from msgspec import Meta
 from trainer_core.envs.arc.rest import RestGame
 from trainer_core.envs.arc.rules import ArcJudge, encode, horizon_of
 from trainer_core.envs.arc.session import ArcSession, HostedSession, Shown
+from trainer_core.envs.arc.static import SESSION, StaticArcTransport
 from trainer_core.lab.arc_games import (
     BUTTON_ACTIONS,
     CLICK,
@@ -212,10 +213,22 @@ def open_arc_game(task: str, home: HomePaths, recordings: Path | None = None) ->
     The library writes its JSON lines below `recordings`. Raises LabError.
     """
     if server := server_of(task):
-        name = task.partition("@")[0]
-        info = ArcGameInfo(name.removeprefix(PREFIX), name, Path(), ())
-        game = ArcGame(info, RestGame(server, info.id))
-        game.task, game.num_starts, game.held_out_start = task, 1, 0
-        return game
+        name = task.partition("@")[0].removeprefix(PREFIX)
+        return _over_rest(task, RestGame(server, name), ())
     info = find_game(task, home)
     return ArcGame(info, HostedSession(info, home, recordings))
+
+
+def open_static_game(path: Path = SESSION) -> ArcGame:
+    """Open the game of a session's file, which needs neither the library nor a network. Raises TaskError."""
+    transport = StaticArcTransport(path)
+    session = transport.session
+    client = RestGame(str(path), session.game_id, transport=transport)
+    return _over_rest(PREFIX + session.game_id, client, tuple(session.baseline_actions))
+
+
+def _over_rest(task: str, client: RestGame, baseline_actions: tuple[int, ...]) -> ArcGame:
+    """Return the game of a client, which has no seeds and therefore one start state."""
+    game = ArcGame(ArcGameInfo(client.game_id, task, Path(), baseline_actions), client)
+    game.task, game.num_starts, game.held_out_start = task, 1, 0
+    return game

@@ -10,6 +10,7 @@ import http.cookiejar
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,6 +28,9 @@ TIMEOUT_S = 30.0
 MAX_ANSWER_BYTES = 4 << 20
 """Greatest size of an answer: 300 grids."""
 
+Transport = Callable[[str, str, dict[str, Any] | None], str]
+"""Function that sends a request (method, path, JSON body) and returns the text of the answer."""
+
 
 class _Game(msgspec.Struct):
     game_id: str
@@ -39,13 +43,16 @@ class _Card(msgspec.Struct):
 class RestGame:
     """One scored game on a server; `card` leaves the scorecard open, `close` closes it."""
 
-    def __init__(self, server: str, game_id: str, timeout_s: float = TIMEOUT_S) -> None:
-        """Open a scorecard. Raises LabError when the server does not answer or does not have the game."""
-        check_server(server, ARC_KEY, EXAMPLE)
-        self.server, self.game_id, self._timeout_s = server.rstrip("/"), game_id, timeout_s
-        # The cookie names the server process that holds the game.
-        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-        self._opener = urllib.request.build_opener(jar)
+    def __init__(
+        self, server: str, game_id: str, timeout_s: float = TIMEOUT_S, transport: Transport | None = None
+    ) -> None:
+        """Open a scorecard. Raises LabError when the server does not answer or does not have the game.
+
+        `transport` answers in place of an HTTP server, and `server` is then only a name for messages.
+        """
+        self.server, self.game_id = server.rstrip("/"), game_id
+        self._ask = transport or HttpTransport(server, timeout_s)
+        self._has_pages = transport is None
         known = [row.game_id for row in self._call("GET", "/api/games", kind=list[_Game])]
         full = [name for name in known if name.split("-")[0] == game_id.split("-")[0]]
         if not full:
@@ -81,6 +88,14 @@ class RestGame:
     def card(self) -> dict[str, Any]:
         return self._call("GET", f"/api/scorecard/{self._card_id}")
 
+    @property
+    def pages(self) -> dict[str, str]:
+        """Addresses of the scorecard and the replay in a browser, as three.arcprize.org has them."""
+        if not self._has_pages:
+            return {}
+        replay = f"{self.server}/replay/{self._full_id}/{self._guid}" if self._guid else ""
+        return {"scorecard_url": f"{self.server}/scorecards/{self._card_id}", "replay_url": replay}
+
     def close(self) -> None:
         """Close the scorecard, ignoring errors of a server that has gone."""
         try:
@@ -108,6 +123,24 @@ class RestGame:
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None, kind: Any = dict[str, Any]) -> Any:
         """Send a request with the JSON `body`; return the server's answer decoded to `kind`. Raises LabError."""
+        said = self._ask(method, path, body)
+        with parsing(f"{self.server}: no ARC server answers there"):
+            return msgspec.json.decode(said, type=kind)
+
+
+class HttpTransport:
+    """Transport of requests to an HTTP server, with the key in ARC_API_KEY."""
+
+    def __init__(self, server: str, timeout_s: float) -> None:
+        """Set up. Raises ConfigError for an address that is none, or would send the key in the clear."""
+        check_server(server, ARC_KEY, EXAMPLE)
+        self.server, self._timeout_s = server.rstrip("/"), timeout_s
+        # The cookie names the server process that holds the game.
+        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self._opener = urllib.request.build_opener(jar)
+
+    def __call__(self, method: str, path: str, body: dict[str, Any] | None) -> str:
+        """Send a request with the JSON `body`; return the answer's text. Raises FailureError."""
         request = urllib.request.Request(
             self.server + path,
             method=method,
@@ -120,15 +153,13 @@ class RestGame:
         )
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
-                said = without_secrets(answer.read(MAX_ANSWER_BYTES).decode())
+                return without_secrets(answer.read(MAX_ANSWER_BYTES).decode())
         except urllib.error.HTTPError as error:
             said = without_secrets(error.read(500).decode(errors="replace"))
             raise FailureError(f"{self.server}{path}: {error.code} {_reason(said)}") from None
         except (OSError, ValueError) as error:
             reason = without_secrets(str(getattr(error, "reason", error)))
             raise FailureError(f"{self.server}: no ARC server answers there ({reason})") from None
-        with parsing(f"{self.server}: no ARC server answers there"):
-            return msgspec.json.decode(said, type=kind)
 
 
 def _reason(said: str) -> str:

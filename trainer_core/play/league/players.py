@@ -19,6 +19,7 @@ import numpy as np
 
 from trainer_core.author.demonstration import play_inputs
 from trainer_core.author.inputs import read_inputs, steps_of
+from trainer_core.envs.language_model import DEFAULT_TIMEOUT_S, LanguageModel
 from trainer_core.envs.task_files import load_rom
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.paths import HomePaths
@@ -27,11 +28,11 @@ from trainer_core.lab.task_lists import expand_tasks, split_tasks
 from trainer_core.lab.tasks import find_task
 from trainer_core.play.episode import Chooser
 from trainer_core.play.league.contestant import Contestant
-from trainer_core.play.league.llm import DEFAULT_TIMEOUT_S, EXAMPLE, LlmPlayer
+from trainer_core.play.league.llm import LlmPlayer
 from trainer_core.runners.catalog import runner_of_checkpoint
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.runs.names import find_checkpoint
-from trainer_core.wire.addresses import LLM_KEY, check_server, without_secrets
+from trainer_core.wire.addresses import LLM_EXAMPLE, LLM_KEY, check_server, without_secrets
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import ConfigError
@@ -114,10 +115,10 @@ def parse_entry(text: str) -> Entry:
     if kind not in KINDS or bool(equals) != (kind != "random") or (equals and not what):
         raise ConfigError(
             f"player {without_secrets(text)[:100]!r}: say random, checkpoint=RUN, nearest=FOLDER, "
-            f"recorded=FOLDER or llm={EXAMPLE}"
+            f"recorded=FOLDER or llm={LLM_EXAMPLE}"
         )
     if kind == "llm":
-        check_server(what, LLM_KEY, EXAMPLE)
+        check_server(what, LLM_KEY, LLM_EXAMPLE)
     return Entry(kind, what)
 
 
@@ -140,7 +141,8 @@ def open_player(entry: Entry, settings: Settings) -> Chooser:
         case "nearest":
             return NearestPlayer(*recorded_steps(Path(entry.what), settings))
         case "llm":
-            return LlmPlayer(entry.what, settings.llm_model, timeout_s=settings.llm_timeout_s, key=server_key(LLM_KEY))
+            timeout_s, key = settings.llm_timeout_s, server_key(LLM_KEY)
+            return LlmPlayer(LanguageModel(entry.what, settings.llm_model, timeout_s=timeout_s, key=key))
         case "checkpoint":
             return open_checkpoint(entry.what, settings)
     raise ConfigError(f"{entry.name} has been played already")

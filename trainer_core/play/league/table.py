@@ -96,8 +96,8 @@ def _played(entry: Entry, settings: Settings, game: Game, starts: Sequence[int],
             close()
     note = ""
     if isinstance(player, LlmPlayer):
-        note = f"{player.answers} answers, {player.nonsense} named no button, "
-        note += f"{player.failures} requests failed"
+        model = player.model
+        note = f"{model.answers} answers, {player.nonsense} named no button, {model.failures} requests failed"
     recording = str(keep) if keep is not None and episodes else ""
     return _row(entry, episodes, seconds, "test", note, error, recording)
 

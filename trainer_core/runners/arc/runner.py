@@ -11,14 +11,14 @@ from typing import Literal, get_args
 from trainer_core.lab.arc_games import EXAMPLE, MODULES, PYTHONS, RUNNER_ID, TITLE, find_game, is_arc
 from trainer_core.lab.paths import HomePaths, child_folder
 from trainer_core.runners.guest.runner import PROCESS, GuestRunner
-from trainer_core.wire.addresses import ARC_KEY, check_server
+from trainer_core.wire.addresses import ARC_KEY, LLM_EXAMPLE, LLM_KEY, check_server
 from trainer_core.wire.capabilities import RunnerCapabilities
 from trainer_core.wire.checks import Check, Found, judged
 from trainer_core.wire.errors import ConfigError, TaskError
 from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
-Algorithm = Literal["explore", "random", "script"]
+Algorithm = Literal["explore", "random", "script", "llm"]
 ALGORITHMS = get_args(Algorithm)
 
 
@@ -36,10 +36,15 @@ class ArcConfig:
     """Seed of random choices."""
     algo: Algorithm = option("explore", "Agent", "basics", choices=ALGORITHMS)
     """explore: tries in each grid what it has not tried there, and goes where something is left;
-    random: any action that the game takes; script: a file of actions. PPO plays these games as
-    DMG Lab's own runner, with the same task."""
+    random: any action that the game takes; script: a file of actions; llm: what a language model
+    answers. PPO plays these games as DMG Lab's own runner, with the same task."""
     script: str = option("", "Script", "basics", is_file=True)
     """script: file with one action a line: RESET, ACTION1 ... ACTION7, ACTION6 X Y."""
+    llm: str = option("", "Language model", "basics")
+    """llm: address of an OpenAI-compatible API, for example http://127.0.0.1:8080/v1; its key is read from
+    DMGLAB_LLM_KEY."""
+    llm_model: str = option("", "Its name", "basics")
+    """llm: name of the model at that address."""
     episodes: int = option(1, "Games", "basics", minimum=1, maximum=100_000)
     """Stop after so many games won."""
     server: str = option("", "Server", "env")
@@ -52,6 +57,10 @@ class ArcConfig:
         check_fields(self)
         if self.server:
             check_server(self.server, ARC_KEY, EXAMPLE)
+        if self.llm:
+            check_server(self.llm, LLM_KEY, LLM_EXAMPLE)
+        if self.algo == "llm" and not self.llm:
+            raise ConfigError(f"the agent llm needs the address of a language model: --llm {LLM_EXAMPLE}")
         if self.algo == "script" and not self.script:
             raise ConfigError("the agent script needs a file of actions: name it with --script")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from trainer_core.envs.arc.agents import ArcAgent, Explorer, RandomAgent, ScriptAgent
+from trainer_core.envs.arc.agents import ArcAgent, make_agent
 from trainer_core.envs.arc.game import ArcGame, Turn, open_arc_game
 from trainer_core.envs.arc.rules import OBS_SHAPE
 from trainer_core.envs.recording_writer import RecordingWriter
@@ -34,18 +33,12 @@ BUTTONS = {5: 0, 7: 1, 1: 3, 2: 4, 3: 5, 4: 6}
 def make_trainee(host: Host) -> Trainee:
     config = host.spec.configure(ArcConfig)
     task = f"{config.task}@{config.server}" if config.server else config.task
-    agent = _agent(config)
+    agent = make_agent(config.algo, config.seed, script=config.script, llm=config.llm, llm_model=config.llm_model)
     if not config.server:
         host.find_task()
     game = open_arc_game(task, host.home, host.paths.root / RECORDINGS)
     host.closing.callback(game.close)
     return ArcTrainee(host, config, game, agent)
-
-
-def _agent(config: ArcConfig) -> ArcAgent:
-    if config.algo == "script":
-        return ScriptAgent(Path(config.script))
-    return (Explorer if config.algo == "explore" else RandomAgent)(config.seed)
 
 
 class ArcTrainee(Trainee):
@@ -76,7 +69,7 @@ class ArcTrainee(Trainee):
                 levels = self.game.levels
                 self.game.act(turn)
                 self._count(turn.action, self.game.levels - levels)
-            reason = f"{self.wins} games won" if self.wins else "the agent has nothing left to do"
+            reason = f"games won: {self.wins}" if self.wins else "the agent has nothing left to do"
             raise RunEnded(RunState.FINISHED, reason)
         finally:
             self._record()

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runners.guest.checkout import check_checkout
 from trainer_core.runners.guest.config import CheckoutFields, PlayingGuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.capabilities import FULL
-from trainer_core.wire.checks import Check, Found, judged
+from trainer_core.wire.checks import Check, Found
 from trainer_core.wire.fields import option
 from trainer_core.wire.spec import RunSpec
 
@@ -58,11 +59,7 @@ class CleanRlRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
         yield from super().check_options(spec, found, home)
         config: CleanRlConfig = self.configure(spec)
-        yield judged(
-            "Checkout",
-            lambda: str(config.require_source(self.title, config.script)),
-            "Clone CleanRL's repository (vwxyzjn/cleanrl) and give its folder as --checkout",
-        )
+        yield check_checkout(self.title, config.source, lambda: config.require_source(self.title, config.script))
 
 
 CLEANRL = CleanRlRunner(

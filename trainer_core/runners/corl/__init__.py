@@ -1,1 +1,1 @@
-"""CORL as a runner: its scripts for offline learning, unmodified, on a local Minari dataset."""
+"""CORL as a runner: its scripts, unmodified, on a dataset; those of finetune go on in its environment."""

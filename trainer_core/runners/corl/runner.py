@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+import psutil
+
+from trainer_core.lab.datasets import Dataset, DatasetCache, as_object, check_space
 from trainer_core.lab.paths import HomePaths
+from trainer_core.runners.guest.checkout import check_checkout
 from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
 from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.capabilities import FULL
@@ -16,10 +20,24 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import option
 from trainer_core.wire.spec import RunSpec
 
-Algorithm = Literal["iql", "td3_bc", "any_percent_bc", "cql", "awac", "dt"]
+Algorithm = Literal[
+    "iql",
+    "td3_bc",
+    "any_percent_bc",
+    "cql",
+    "awac",
+    "dt",
+    "sac_n",
+    "edac",
+    "lb_sac",
+    "rebrac",
+    "finetune_iql",
+    "finetune_cql",
+    "finetune_cal_ql",
+    "finetune_spot",
+    "finetune_awac",
+]
 ALGORITHMS = get_args(Algorithm)
-PLACES = (Path("algorithms", "offline"), Path("algorithms"))
-"""Folders of the scripts in a checkout; older ones have no folder `offline`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +47,15 @@ class CorlConfig(CheckoutFields, GuestConfig):
     task: str = option("offline", "Task", "basics")
     """A name for the run: the environment is the dataset's own."""
     total_env_steps: int = option(1_000, "Gradient steps", "basics", minimum=0)
-    """The script's number of gradient steps; 0 = its own default."""
+    """Gradient steps on the dataset; 0 = the script's own default, for finetune none."""
     algo: Algorithm = option("iql", "Script", "basics", choices=ALGORITHMS)
-    """Which script: algorithms/offline/ALGO.py of the checkout."""
-    data: str = option("", "Dataset", "basics", is_folder=True)
-    """Folder of a Minari dataset, or digits of the SHA-256 of one that was used before."""
+    """Which script of the checkout: algorithms/offline/ALGO.py or, to go on online, algorithms/finetune/ALGO.py."""
+    data: str = option("", "Dataset", "basics", is_folder=True, is_dataset=True)
+    """A kept dataset's name or hash, the folder of a Minari dataset, or a file with D4RL's layout."""
+    online_steps: int = option(1_000, "Online steps", "basics", minimum=0)
+    """finetune: steps in the environment after those on the dataset, one gradient step each."""
+    environment: str = option("", "Evaluate in", "env")
+    """Gymnasium environment to evaluate and go on in; empty = the dataset's own."""
     data_sha256: str = option("", "Hash of the dataset", "env")
     """SHA-256 of its main_data.hdf5: refuse another one. Empty = take what is there."""
     arguments: str = option("", "Arguments", "learning")
@@ -50,8 +72,11 @@ class CorlConfig(CheckoutFields, GuestConfig):
     @property
     def script(self) -> Path:
         """Path of the script in the checkout, whether it exists or not."""
-        scripts = [self.source / place / f"{self.algo}.py" for place in PLACES]
-        return next((script for script in scripts if script.is_file()), scripts[0])
+        from trainer_core.runners.corl.flags import SCRIPTS
+
+        script = self.source / "algorithms" / SCRIPTS[self.algo].path
+        older = self.source / "algorithms" / script.name  # before there was a folder `offline`
+        return older if not script.is_file() and "offline" in script.parts and older.is_file() else script
 
     def check(self) -> str:
         """Return the script's path. Raises ConfigError for options the script does not support."""
@@ -67,24 +92,49 @@ class CorlConfig(CheckoutFields, GuestConfig):
 
 class CorlRunner(GuestRunner):
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
-        from trainer_core.runners.corl.datasets import DatasetCache
-
         yield from super().check_options(spec, found, home)
         config: CorlConfig = self.configure(spec)
-        yield judged(
-            "Checkout", config.check, "Clone CORL's repository (tinkoff-ai/CORL) and give its folder as --checkout"
+        yield check_checkout(self.title, config.source, config.check)
+
+        def judge() -> str:
+            dataset = DatasetCache(home).find(config.data, config.data_sha256, quick=True)
+            check_spaces(dataset, config.environment)
+            return dataset.words
+
+        told = judged("Dataset", judge, "Give one of `dmglab datasets list` as --data, or a dataset's folder or file")
+        yield told
+        if told.status == "ok":
+            dataset = DatasetCache(home).find(config.data, quick=True)
+            yield check_space(dataset, home, psutil.virtual_memory().available)
+
+
+def check_spaces(dataset: Dataset, environment: str) -> None:
+    """Raise ConfigError unless observations are vectors and actions are continuous, as CORL's scripts require.
+
+    The arrays of a file with D4RL's layout are looked at by the worker.
+    """
+    place = dataset.file
+    seen, acted = (as_object(dataset.metadata.get(f"{kind}_space")) for kind in ("observation", "action"))
+    if not dataset.is_d4rl and acted.get("type") != "Box":
+        raise ConfigError(
+            f"{place}: actions are {acted.get('type', 'unknown')}; CORL's scripts need "
+            "continuous ones (Box). For our seven buttons: --runner d3rlpy"
         )
-        yield judged(
-            "Dataset",
-            lambda: DatasetCache(home).find(config.data, config.data_sha256).words,
-            "Give a local Minari dataset as --data (docs/notebook/runners.md makes one)",
+    shape = seen.get("shape")
+    is_vector = seen.get("type") == "Box" and isinstance(shape, list) and len(shape) == 1
+    if not dataset.is_d4rl and not is_vector and seen.get("type") != "Dict":
+        raise ConfigError(
+            f"{place}: observations are {seen.get('type', 'unknown')}"
+            f"{shape or ''}; CORL's scripts need vectors (Box of one dimension)"
         )
+    if not (environment or dataset.environment):
+        raise ConfigError(f"{place}: names no environment to evaluate in (env_spec): give one as --environment")
 
 
 CORL = CorlRunner(
     id="corl",
     title="CORL",
-    summary="Offline scripts (IQL, TD3+BC, BC, CQL, AWAC, DT), unmodified, on a Minari dataset.",
+    summary="Scripts that learn offline (IQL, CQL, EDAC, ReBRAC, ...) and go on online, unmodified, from a dataset.",
     capabilities=FULL.but(exact_resume=False, play=False, watch=False),
     algorithms=ALGORITHMS,
     config_type=CorlConfig,

@@ -12,19 +12,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from trainer_core.host.run import Host
 from trainer_core.lab import checkpoint_manifest as layout
+from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.trust import require_trust
 from trainer_core.runners.corl import shims
-from trainer_core.runners.corl.datasets import DatasetCache
-from trainer_core.runners.corl.flags import SCRIPTS, arguments
-from trainer_core.runners.corl.runner import CorlConfig
+from trainer_core.runners.corl.flags import SCRIPTS, arguments, epoch_of
+from trainer_core.runners.corl.runner import CorlConfig, check_spaces
 from trainer_core.runners.guest.checkout import checkout_commit
 from trainer_core.runners.guest.trainee import GuestTrainee
 from trainer_core.wire.environment import tell_libraries
 from trainer_core.wire.errors import ConfigError
+from trainer_core.wire.metric_names import PHASE
 
 MODEL = "model.pt"
 """Name of our checkpoint file, whose content is the script's own checkpoint."""
@@ -35,6 +37,8 @@ CANONICAL = {
     "value_loss": "value_loss",
     "critic_loss": "value_loss",
     "learning_rate": "learning_rate",
+    "ReBRAC/actor_loss": "policy_loss",
+    "ReBRAC/critic_loss": "value_loss",
 }
 """Fields of our update records by CORL's metric name; every metric is kept in `metrics` as well."""
 
@@ -50,14 +54,18 @@ class CorlTrainee(GuestTrainee):
         self.policy = config.algo
         self.flags = SCRIPTS[config.algo]
         self.steps = self.recorded = 0
+        self.phase = 0.0
         self.metrics: dict[str, float] = {}
         self.names: dict[str, Any] = {}
-        """Local variables of the script's function `train` by name."""
+        """Local variables of the script's function `train` or `main` by name."""
         self.module: Any = None
         """Module `__main__` of the script, kept since its name is restored when the script ends."""
         cache = DatasetCache(host.home)
-        self.dataset = cache.keep(cache.find(config.data, config.data_sha256))
-        self.offline = shims.Offline(self.dataset.folder)
+        found = cache.find(config.data, config.data_sha256)
+        check_spaces(found, config.environment)
+        self.dataset = cache.keep(found, tell=lambda share: host.tell_state("starting", "copying the dataset", share))
+        self.offline_dataset = self.dataset.label
+        self.offline = shims.Offline(self.dataset, config.environment)
         seen, acted = self.offline.space
         self.obs_shape, self.num_actions = (1, 1, seen.shape[0]), acted.shape[0]
         self.versions = {
@@ -71,17 +79,18 @@ class CorlTrainee(GuestTrainee):
 
     def train(self) -> None:
         """Run the script to its end. Raises RunEnded when a limit or a person ends it."""
-        config, dataset = self.config, self.dataset
-        print(f"learning from {dataset.words} ({dataset.sha256})", flush=True)
+        config = self.config
+        print(f"learning from {self.dataset.words} ({self.dataset.sha256})", flush=True)
         shims.install(self.offline, self.log)
         sys.argv = [
             str(config.script),
             *arguments(
                 config.algo,
-                environment=dataset.environment,
+                environment=self.offline.name,
                 device=config.device,
                 seed=config.seed,
                 steps=config.total_env_steps,
+                online_steps=config.online_steps,
                 eval_every=config.eval_every,
                 episodes=config.eval_episodes,
                 load=self._donor(),
@@ -105,7 +114,7 @@ class CorlTrainee(GuestTrainee):
         folder = Path(self.config.warm_start)
         layout.verify(folder, (MODEL,))
         require_trust(folder / MODEL, "CORL")
-        if self.config.algo == "cql":
+        if self.config.algo.endswith(("cql", "cal_ql")):
             # Its checkpoints hold objects of its own classes; the file's hash was checked against its manifest.
             tell_libraries(TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD="1")
         return str(folder / MODEL)
@@ -117,30 +126,44 @@ class CorlTrainee(GuestTrainee):
 
         After a gradient step the run may be saved, paused or ended.
         """
-        numbers = {name: float(value) for name, value in values.items()}
+        numbers = {name: float(np.mean(value)) for name, value in values.items()}
         is_evaluation = any("score" in name or "eval" in name for name in numbers)
+        if self.flags.online_steps and not is_evaluation:
+            self._turn_online("online_iter" in numbers)
         self.metrics |= {name: value for name, value in numbers.items() if math.isfinite(value)}
         if is_evaluation:
             self._flush()
             return
-        self.names, self.module = _frame_of_train(), sys.modules["__main__"]
-        self.steps = (self.steps if step is None else step) + 1 - self.flags.first_step
+        self.names, self.module = _frame_of_script(), sys.modules["__main__"]
+        self.steps = self.steps + self._steps_per_log() if step is None else step + 1 - self.flags.first_step
         self.host.tick(self.steps)
         if self.steps - self.recorded >= self.config.log_every:
             self._flush()
         self.host.boundary(self.steps)
 
+    def _turn_online(self, is_online: bool) -> None:
+        """Keep what the offline phase reached, in the log and as a checkpoint, at the first step of the online one."""
+        if is_online and not self.phase and self.names:
+            self._flush()
+            self.host.save("periodic")
+        self.phase = float(is_online)
+
+    def _steps_per_log(self) -> int:
+        return self.flags.steps_per_log or epoch_of(self.config.total_env_steps, self.config.eval_every)
+
     def _flush(self) -> None:
         if not self.metrics:
             return
         found, self.metrics, self.recorded = self.metrics, {}, self.steps
+        if self.flags.online_steps:
+            found[PHASE] = self.phase
         self.host.record(self.steps, found, CANONICAL)
 
     def fill(self, folder: Path, progress: dict[str, Any]) -> None:
         trainer = self.names.get(self.flags.trainer)
         if trainer is None:
-            raise ConfigError(f"{self.config.script}: its train() has no {self.flags.trainer!r}")
-        state = trainer.state_dict()
+            raise ConfigError(f"{self.config.script}: it has no {self.flags.trainer!r}")
+        state = shims.plain_tensors(trainer) if self.config.algo == "rebrac" else trainer.state_dict()
         if self.config.algo == "dt":
             data = self.names["dataset"]
             state = {"model_state": state, "state_mean": data.state_mean, "state_std": data.state_std}
@@ -152,11 +175,11 @@ class CorlTrainee(GuestTrainee):
             sys.modules["__main__"] = ours
 
 
-def _frame_of_train() -> dict[str, Any]:
-    """Return the local variables of the script's function `train`, found on the call stack."""
+def _frame_of_script() -> dict[str, Any]:
+    """Return the local variables of the script's function `train` or `main`, found on the call stack."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == "train" and frame.f_globals.get("__name__") == "__main__":
+        if frame.f_code.co_name in ("train", "main") and frame.f_globals.get("__name__") == "__main__":
             return dict(frame.f_locals)
         frame = frame.f_back
     return {}

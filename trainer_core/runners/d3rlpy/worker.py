@@ -12,6 +12,7 @@ from trainer_core.host import checkpoint as ckpt
 from trainer_core.host.progress import RunProgress
 from trainer_core.host.run import Host
 from trainer_core.lab import checkpoint_manifest as layout
+from trainer_core.lab.datasets import NAMED
 from trainer_core.runners.d3rlpy import demonstrations
 from trainer_core.runners.d3rlpy import model as learner
 from trainer_core.runners.d3rlpy.model import d3rlpy
@@ -53,6 +54,7 @@ class D3rlpyTrainee(GuestTrainee):
         self.obs_shape = (config.stack_k, *episodes[0].pictures.shape[1:])
         self.num_actions = len(ACTIONS)
         self.versions = {"d3rlpy": d3rlpy.__version__, "dataset_sha256": sha256}
+        self.offline_dataset = f"{folder.name}@{sha256[:NAMED]}"
         self.algo: Any = None
 
     def begin(self) -> None:

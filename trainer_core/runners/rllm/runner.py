@@ -85,7 +85,11 @@ class RllmConfig(CheckoutFields, GuestConfig):
     log_every: int = option(5, "Log every", "logging", minimum=1)
     """Training steps of one record."""
     wandb_tables: bool = option(False, "W&B tables", "logging")
-    """Keep ten episodes of each validation as a table of an offline W&B run."""
+    """grpo: keep drawn answers of each validation as the table val/sample_table of an offline W&B run."""
+    table_rows: int = option(10, "Rows of a table", "logging", minimum=1, maximum=1000)
+    """Answers of one table, chosen at random by the seed and the step."""
+    table_every: int = option(0, "Training tables every", "logging", minimum=0, unit="steps")
+    """Training steps between two tables train/sample_table of training's own answers; 0 = none."""
     verl_python: str = option("", "VERL's Python", "env")
     """verl: interpreter of an environment with rLLM's extra `verl` (VERL, Ray, vLLM)."""
     gpus: int = option(1, "GPUs", "env", minimum=1, maximum=64)
@@ -93,6 +97,8 @@ class RllmConfig(CheckoutFields, GuestConfig):
     rollout: Literal["vllm", "hf"] = option("vllm", "Rollouts", "env", choices=("vllm", "hf"))
     """verl: engine that generates answers. vllm: VERL's own, on GPUs; hf: transformers, for small models, without vLLM,
     on a CPU too."""
+    critic: bool = option(False, "Critic", "learning")
+    """verl: train a value network too and take its advantages (GAE), instead of comparing the answers to a question."""
     arguments: str = option("", "Arguments", "learning")
     """verl: more of its settings, for example `algorithm.use_kl_in_reward=True`."""
 

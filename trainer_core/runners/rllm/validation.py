@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import statistics
 import time
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, own
 from trainer_core.runners.rllm.runner import RllmConfig
 from trainer_core.wire import records
 
-TABLE_ROWS = 10
 COLUMNS = ("prompt", "response", "reward", "is_correct", "data_source", "metrics_json")
 SHOWN = 3
 """Answers of each validation printed to worker.log."""
@@ -34,11 +34,19 @@ class WorkflowValidator(Validator):
     leaves_model_alone = False
     """False: while it validates the global random generators are its own, and a checkpoint would save their state."""
 
-    def __init__(self, host: Host, config: RllmConfig, workflows: Workflows, rows: list[Row], prefill: str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        config: RllmConfig,
+        workflows: Workflows,
+        rows: list[Row],
+        prefill: str,
+        tables: Tables | None = None,
+    ) -> None:
         super().__init__(host.validating, host.home, None, host.paths)
         self._host, self._options, self._workflows = host, config, workflows
         self._rows, self._prefill = rows[: config.eval_episodes], prefill
-        self._tables = Tables(host.paths.root, host.paths.run_id) if config.wandb_tables else None
+        self._tables = tables
 
     def validate(self, update: int, env_steps: int) -> Iterator[tuple[type[records.Record], dict[str, Any]]]:
         """Yield an eval record for greedy and for sampled answers; log `val/*` metrics."""
@@ -92,7 +100,7 @@ class WorkflowValidator(Validator):
         if self._options.keep_episodes:
             self._workflows.keep(episodes[: self._options.keep_episodes], step, "val")
         if self._tables is not None:
-            self._tables.add(episodes, step)
+            self._tables.add("val", episodes, step)
         each = max(1, self._options.rollouts)
         for episode in episodes[: SHOWN * each : each]:
             said = answer_of(episode).text
@@ -123,13 +131,15 @@ def length(episode: Any) -> int:
 
 
 class Tables:
-    """Table `val/samples` of an offline W&B run: at most ten episodes of each validation."""
+    """Tables `val/sample_table` and `train/sample_table` of an offline W&B run: some episodes of a step in each."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, config: RllmConfig) -> None:
         self._folder, self._name = folder, name
+        self._rows, self._seed = config.table_rows, config.seed
         self._wandb: Any = None
 
-    def add(self, episodes: list[Any], step: int) -> None:
+    def add(self, where: str, episodes: list[Any], step: int) -> None:
+        """Log a table of `where`, "val" or "train"; `step` may not fall."""
         import wandb
 
         if self._wandb is None:
@@ -140,20 +150,24 @@ class Tables:
                 mode="offline",
                 settings=wandb.Settings(disable_git=True, save_code=False, x_disable_stats=True, silent=True),
             )
-        rows = [
-            [
-                episode.task["question"],
-                answer_of(episode).text,
-                reward_of(episode),
-                bool(episode.is_correct),
-                COUNTDOWN,
-                json.dumps(episode.metrics),
-            ]
-            for episode in episodes[:TABLE_ROWS]
-        ]
-        table = wandb.Table(columns=list(COLUMNS), data=rows)
-        self._wandb.log({"val/samples": table}, step=step)
+        rows = sample_rows(episodes, self._rows, f"{self._seed} {where} {step}")
+        self._wandb.log({f"{where}/sample_table": wandb.Table(columns=list(COLUMNS), data=rows)}, step=step)
 
     def close(self) -> None:
         if self._wandb is not None:
             self._wandb.finish()
+
+
+def sample_rows(episodes: list[Any], count: int, seed: str) -> list[list[Any]]:
+    """Return the cells in the order of COLUMNS of at most `count` episodes, drawn without repetition by `seed`."""
+    return [
+        [
+            episode.task["question"],
+            answer_of(episode).text,
+            reward_of(episode),
+            bool(episode.is_correct),
+            COUNTDOWN,
+            json.dumps(episode.metrics),
+        ]
+        for episode in random.Random(seed).sample(episodes, min(count, len(episodes)))
+    ]

@@ -41,6 +41,7 @@ def environment(config: RllmConfig, folder: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "WANDB_MODE": "offline",
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_raylet_start_wait_time_s": "300",  # a busy computer takes longer than Ray waits by itself
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(path),
     }
@@ -53,7 +54,7 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
     """Return VERL's settings as Hydra overrides, the user's own last. Raises ConfigError."""
     rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
     values: dict[str, Any] = {
-        "algorithm.adv_estimator": "grpo",
+        "algorithm.adv_estimator": "gae" if config.critic else "grpo",
         "data.train_batch_size": config.prompts,
         "data.max_prompt_length": config.max_prompt,
         "data.max_response_length": config.max_completion,
@@ -93,19 +94,20 @@ def overrides(config: RllmConfig, model: Path, folder: Path) -> list[str]:
         "+ray_init._node_ip_address": "127.0.0.1",
         "+ray_init.include_dashboard": False,
     }
+    models, trained = ["actor_rollout_ref.model"], [actor]
+    if config.critic:
+        models, trained = [*models, "critic.model"], [*trained, "critic"]
+        values |= {"critic.model.path": model, "critic.optim.lr": config.learning_rate}
+        values |= {"trainer.max_critic_ckpt_to_keep": config.keep_checkpoints}
     if config.rollout == "hf":
-        values |= {
-            f"{rollout}.free_cache_engine": False,
-            "actor_rollout_ref.model.use_remove_padding": False,  # it would need flash-attn
-            "+actor_rollout_ref.model.override_config.attn_implementation": "sdpa",
-        }
+        values[f"{rollout}.free_cache_engine"] = False
+        for name in models:
+            values[f"{name}.use_remove_padding"] = False  # it would need flash-attn
+            values[f"+{name}.override_config.attn_implementation"] = "sdpa"
     if config.device == "cpu":
         # VERL places its workers by GPU; Ray is told that there are as many GPUs as workers.
-        values |= {
-            f"{actor}.strategy": "fsdp2",
-            "+ray_init.num_gpus": config.gpus,
-            "+ray_init.num_cpus": CPU_PLACES + config.gpus,
-        }
+        values |= {f"{name}.strategy": "fsdp2" for name in trained}
+        values |= {"+ray_init.num_gpus": config.gpus, "+ray_init.num_cpus": CPU_PLACES + config.gpus}
     if config.total_env_steps:
         # rLLM's loop ends before the step of this number, and validates instead.
         values["trainer.total_training_steps"] = config.total_env_steps + 1

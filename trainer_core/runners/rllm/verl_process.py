@@ -39,6 +39,8 @@ FLAT = {
     "actor/lr": "learning_rate",
     "actor/ppo_kl": "approx_kl",
     "actor/pg_clipfrac": "clipfrac",
+    "critic/vf_loss": "value_loss",
+    "critic/vf_explained_var": "explained_variance",
 }
 """Fields of our update records by VERL's metric name."""
 

@@ -38,7 +38,7 @@ from trainer_core.runners.rllm import countdown, tiny
 from trainer_core.runners.rllm.countdown import Row
 from trainer_core.runners.rllm.engine import Sampling, Workflows, answer_of, import_rllm, reward_of
 from trainer_core.runners.rllm.runner import RllmConfig
-from trainer_core.runners.rllm.validation import WorkflowValidator
+from trainer_core.runners.rllm.validation import Tables, WorkflowValidator
 from trainer_core.runners.rllm.verl_process import make_supervisor
 from trainer_core.wire.errors import ConfigError
 
@@ -109,7 +109,8 @@ class Training(TrainerCallback, GuestTrainee):
         self._check_length([*self.train_rows, *held_out])
         self.how = Sampling(max_completion=config.max_completion, temperature=config.temperature, prefill=self.prefill)
         self.workflows = Workflows(self.rllm, self.network, self.tokenizer, host.paths.root / EPISODES)
-        self.validator = WorkflowValidator(host, config, self.workflows, held_out, self.prefill)
+        self.tables = Tables(host.paths.root, host.paths.run_id, config) if config.wandb_tables else None
+        self.validator = WorkflowValidator(host, config, self.workflows, held_out, self.prefill, self.tables)
         self.policy = self.network.config.model_type
         self.num_envs = config.prompts * config.generations
         self.versions = {
@@ -184,6 +185,9 @@ class Training(TrainerCallback, GuestTrainee):
     def _roll_out(self, questions: Sequence[str], _: Any) -> dict[str, Any]:
         episodes = self.workflows.run([self.by_question[text] for text in questions], self.how)
         answers = [answer_of(episode) for episode in episodes]
+        step, every = self.trainer.state.global_step + 1, self.config.table_every
+        if self.tables is not None and every and step % every == 0:
+            self.tables.add("train", episodes, step)
         return {
             "prompt_ids": [answer.prompt_ids for answer in answers],
             "completion_ids": [answer.completion_ids for answer in answers],

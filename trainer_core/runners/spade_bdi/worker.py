@@ -35,6 +35,8 @@ from trainer_core.runners.spade_bdi.words import SUCCESS, TIMEOUT
 from trainer_core.wire import records
 from trainer_core.wire.config import RunConfig
 
+LOGGED_LINES, LOGGED_LETTERS = 50, 160
+"""Most beliefs, intentions and messages in a record of the log, the last ones, and most letters of each."""
 TELL_S = 0.25
 """Seconds between two reports of the agent's beliefs."""
 SHAPE = (1, 72, 80)
@@ -130,7 +132,15 @@ class MindTrainee(GuestTrainee):
             "bdi/beliefs": float(len(self.mind.beliefs)),
             "bdi/choices_credited": float(sum(n for o in table for n, _ in o.values())),
         }
+        self.host.mind = self._mind_now(round(steps))
         self.host.record(self.steps, metrics, success_rate=success)
+
+    def _mind_now(self, step: int) -> records.Mind:
+        """Return the mind after an episode of `step` steps, shortened to what a line of the log holds."""
+        shown = {
+            name: [line[:LOGGED_LETTERS] for line in lines[-LOGGED_LINES:]] for name, lines in self.mind.shown.items()
+        }
+        return records.Mind(episode=self.mind.episode, step=step, **shown)
 
     # -- checkpoints --------------------------------------------------------------------------
 

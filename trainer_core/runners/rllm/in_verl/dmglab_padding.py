@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
-from verl.utils import attention_utils
+from transformers import AutoModelForTokenClassification
+from verl.utils import attention_utils, model
 
 
 def unpad_input(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, int, Tensor]:
@@ -44,6 +45,18 @@ def rearrange(*args: Any, **kwargs: Any) -> Any:
     return importlib.import_module("einops").rearrange(*args, **kwargs)
 
 
+def load_value_model(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
+    """Return a model with one value for each token; VERL's own function takes no other attention than flash-attn's."""
+    return AutoModelForTokenClassification.from_pretrained(
+        local_path,
+        torch_dtype=torch_dtype,
+        config=model_config,
+        attn_implementation="sdpa",
+        trust_remote_code=trust_remote_code,
+    )
+
+
 if importlib.util.find_spec("flash_attn") is None:
+    model.load_valuehead_model = load_value_model
     functions = (index_first_axis, pad_input, rearrange, unpad_input)
     attention_utils._get_attention_functions = lambda: functions

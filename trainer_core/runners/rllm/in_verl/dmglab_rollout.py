@@ -19,8 +19,6 @@ from verl.workers.rollout import base
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
 
-from trainer_core.wire.environment import rank_place
-
 GATHER_S = 0.01
 """Seconds during which single requests are gathered into one batch."""
 LARGEST_BATCH = 256
@@ -175,7 +173,7 @@ class Adapter(BaseRollout):
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, **_: Any) -> None:
         super().__init__(config, model_config, device_mesh)
-        self.replica_rank = rank_place().rank
+        self.replica_rank = torch.distributed.get_rank()
         self.is_leader_rank = True
         self.server: Any = None
 

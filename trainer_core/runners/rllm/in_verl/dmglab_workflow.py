@@ -11,6 +11,7 @@ from typing import Any
 from dmglab_form import END, form
 from rllm.parser import ChatTemplateParser
 from rllm.rewards.countdown_reward import countdown_reward_fn
+from rllm.trainer.verl.agent_workflow_trainer import AgentWorkflowPPOTrainer
 from rllm.utils import tracking
 from rllm.workflows.simple_workflow import SimpleWorkflow
 
@@ -24,6 +25,18 @@ class Lines(tracking.FileLogger):
 
 
 tracking.FileLogger = Lines
+_init_workers = AgentWorkflowPPOTrainer.init_workers
+
+
+def init_workers(trainer: Any) -> None:
+    """Start the workers; give the critic's the two calls that rLLM makes, which VERL 0.8 has on its trainer."""
+    _init_workers(trainer)
+    if trainer.use_critic:
+        trainer.critic_wg.compute_values = trainer._compute_values
+        trainer.critic_wg.update_critic = trainer._update_critic
+
+
+AgentWorkflowPPOTrainer.init_workers = init_workers
 
 
 class Plain(ChatTemplateParser):

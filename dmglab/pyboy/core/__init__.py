@@ -1,0 +1,1 @@
+"""Names of `pyboy.core` that programs import."""

@@ -1,0 +1,1 @@
+"""Names of `pyboy.plugins` that programs import."""
