@@ -11,12 +11,15 @@ from PySide6.QtGui import QFontMetrics, QKeySequence, QPainter, QPaintEvent, QSh
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractSpinBox,
+    QComboBox,
     QFrame,
     QLabel,
     QLineEdit,
     QPushButton,
     QSizePolicy,
     QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
     QToolButton,
     QWidget,
 )
@@ -179,6 +182,16 @@ class ElidedLabel(QLabel):
             text = QFontMetrics(self.font()).elidedText(self.text(), self._mode, self.width())
             painter.setPen(self.palette().color(self.foregroundRole()))
             painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+class ElidedBox(QComboBox):
+    """Combo box that shortens the chosen text with an ellipsis where it does not fit; Qt cuts a letter in two."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        parts = QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        room = self.style().subControlRect(*parts).width() - 2  # the style leaves a pixel at each side
+        option.currentText = QFontMetrics(self.font()).elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
 
 
 def indented(box: Box) -> Box:

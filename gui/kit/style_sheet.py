@@ -207,7 +207,7 @@ QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: none; widt
 QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height: 10px; }}
 QComboBox {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; color: palette(text);
-  combobox-popup: 0; }}
+  padding-right: 1px; combobox-popup: 0; }}
 QComboBox[flat="true"] {{ background: transparent; border-color: transparent; }}
 QComboBox:hover {{ background: palette(light); }}
 QComboBox:on {{ background: palette(midlight); }}

@@ -290,14 +290,14 @@ class RunHeader(QWidget):
                 reason_words(run.reason) or ago(run.finished_at),
                 ago(run.finished_at) if run.reason else "",
             )
-            wide = self.left.value.sizeHint().width() if self.width() >= MIDDLE else 0
-            self.left.setFixedWidth(min(max(LEFT_WIDTH, wide), REASON_WIDTH))
+            self._widen_left()
             return
         self.left.setFixedWidth(LEFT_WIDTH)
         if state in _BEFORE:
             waits = self._telemetry.waits.get(run.run_id, "") if run is not None else ""
             self.ran.write("", "")
             self.left.write(tr("Before the first update"), waits or (notice.detail if notice is not None else ""))
+            self._widen_left()
             return
         self.ran.write(tr("Running for"), clock_text(elapsed), remark)
         if notice is not None and notice.force_at:

@@ -27,7 +27,7 @@ from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import Dock
-from gui.kit.labels import ElidedLabel, button, label, rule, set_role
+from gui.kit.labels import ElidedBox, ElidedLabel, button, label, rule, set_role
 from gui.kit.screen import Palette, image_of
 from gui.kit.words import tr
 from trainer_core.wire.buttons import CODEC_ID, TWO_BUTTONS_ID
@@ -148,7 +148,7 @@ class TaskDock(Dock):
         column.addWidget(self.progress)
 
     def _buttons_box(self) -> QComboBox:
-        self.buttons = named(QComboBox(), "taskButtons", tr("Buttons that the agent may press"))
+        self.buttons = named(ElidedBox(), "taskButtons", tr("Buttons that the agent may press"))
         for text, codec in (
             (tr("as played"), ""),
             (tr("one at a time"), CODEC_ID),
