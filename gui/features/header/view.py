@@ -307,6 +307,11 @@ class RunHeader(QWidget):
         left = time_left(told, elapsed) if told is not None and state is RunState.RUNNING else None
         self.left.write(tr("Time left"), about(left), training.unconfirmed or (left.words if left is not None else ""))
 
+    def _widen_left(self) -> None:
+        """Give the last fact the room that its words need, where the window has it."""
+        wide = self.left.value.sizeHint().width() if self.width() >= MIDDLE else 0
+        self.left.setFixedWidth(min(max(LEFT_WIDTH, wide), REASON_WIDTH))
+
     def _write_success(self, rate: float | None, words: str, *, is_held_out: bool = False) -> None:
         self.big.setText("\u2013" if rate is None else f"{rate * 100:.0f}")
         self.percent.setVisible(rate is not None)
