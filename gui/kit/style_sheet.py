@@ -209,6 +209,7 @@ QComboBox {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; color: palette(text);
   padding-right: 1px; combobox-popup: 0; }}
 QComboBox[flat="true"] {{ background: transparent; border-color: transparent; }}
+QComboBox QLineEdit {{ background: transparent; border: none; padding: 0; }}
 QComboBox:hover {{ background: palette(light); }}
 QComboBox:on {{ background: palette(midlight); }}
 QComboBox::drop-down {{ border: none; width: 22px; }}
