@@ -262,9 +262,7 @@ class RunHeader(QWidget):
         found = success_of(told) if told is not None else None
         if found is not None:
             at = "" if state.is_end or not found.at else f", {since(found.at)}"
-            self._write_success(
-                found.rate, f"{found.words}{at}\n{training.validating}".strip(), is_held_out=found.is_held_out
-            )
+            self._write_success(found.rate, f"{found.words}{at}", is_held_out=found.is_held_out)
         elif run is not None and run.best_success_rate:
             self._write_success(run.best_success_rate, tr("best so far"), is_held_out=True)
         else:
