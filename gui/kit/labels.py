@@ -185,13 +185,18 @@ class ElidedLabel(QLabel):
 
 
 class ElidedBox(QComboBox):
-    """Combo box that shortens the chosen text with an ellipsis where it does not fit; Qt cuts a letter in two."""
+    """Combo box that shortens the chosen text with an ellipsis where it does not fit; its list shows texts whole."""
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
         parts = QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
         room = self.style().subControlRect(*parts).width() - 2  # the style leaves a pixel at each side
         option.currentText = QFontMetrics(self.font()).elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+
+    def showPopup(self) -> None:
+        """Open the list, as wide as its longest text."""
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 4 * GAP)
+        super().showPopup()
 
 
 def indented(box: Box) -> Box:
