@@ -67,7 +67,7 @@ def test_a_narrow_run_table_leaves_columns_out_instead_of_scrolling(app: App) ->
         dock.resize(width, 200)
         dock._fit_columns()
         hidden[width] = [name for n, name in enumerate(COLUMNS) if dock.table.isColumnHidden(n)]
-    assert hidden[900] == ["Differs in", "At the crosshair", "Device"], "until two runs show, until the user asks for it"
+    assert hidden[900] == ["Differs in", "At the crosshair", "Device"], "until two runs show, or the user asks"
     assert "State" not in hidden[300]
     assert hidden[300]
 
