@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -20,6 +20,8 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, check_fields
 
 T = TypeVar("T")
+Home = Annotated[Path | None, tyro.conf.arg(help="Data folder; default DMGLAB_HOME, or var/ of the checkout.")]
+"""Type of the option --home, which almost every command has."""
 
 
 def named(argv: list[str], option: str, default: str = "") -> str:

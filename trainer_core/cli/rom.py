@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.wire.errors import ConfigError
 
@@ -17,22 +17,19 @@ from trainer_core.wire.errors import ConfigError
 class AddOptions:
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """ROM files, .gb; they stay where they are."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class RemoveOptions:
     rom: Annotated[str, tyro.conf.Positional]
     """Path, file name, title or SHA-256 of a registered ROM; the file stays."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def add(argv: list[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
@@ -25,16 +25,14 @@ HEAD = ("trainer", "title", "state", "algorithms", "note")
 
 @dataclass(frozen=True)
 class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class Options:
     runner: Annotated[str, tyro.conf.Positional] = ""
     """Trainer, by its name in `dmglab runner list`."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)

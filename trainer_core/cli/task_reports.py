@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, fields, table
 from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
@@ -25,8 +25,7 @@ HEAD = ("task", "title", "state", "note")
 
 @dataclass(frozen=True)
 class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,7 @@ class ReportOptions:
     seed: int = 1
     nice: int = field(default=0, metadata=limits(0, 19))
     """Niceness of the process; a higher one leaves the processor to other programs."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,7 @@ class ProbeOptions:
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     kept: Path | None = None
     """File of the pictures of the random play: read if it belongs to the same play, else written."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
