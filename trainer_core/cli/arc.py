@@ -29,8 +29,9 @@ class Options:
     task: str = ""
     """Game, arc/ID: one of ours or of HOME/arc by the library, one of a server's with --server; default: the session of
     --session."""
-    session: Path = SESSION
-    """JSON file with a game of a few scenes, which needs neither the library nor a network."""
+    session: Path | None = None
+    """JSON file with a game of a few scenes, which needs neither the library nor a network; default: the one in
+    assets/arc/mock."""
     server: str = ""
     """Address of an ARC-AGI-3 server, for example https://three.arcprize.org; its key is read from ARC_API_KEY."""
     agent: str = "explore"
@@ -73,7 +74,7 @@ def _open(options: Options, home: HomePaths) -> ArcGame:
     if not options.task:
         if options.server:
             raise ConfigError("name one of the server's games with --task arc/ID")
-        return open_static_game(options.session)
+        return open_static_game(options.session or SESSION)
     if not is_arc(options.task):
         raise ConfigError(f"{options.task} is no ARC game; they are called arc/ID")
     address = f"{options.task}@{options.server}" if options.server else options.task
