@@ -262,15 +262,21 @@ for line in sys.stdin:
 """
 
 
+def theirs_playing(code: str) -> ScriptedNative:
+    """Return a runner whose player is a Python program."""
+
+    class Theirs(ScriptedNative):
+        def play(self, player_dir: Path) -> list[str]:
+            return [sys.executable, "-c", code, str(player_dir)]
+
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+    return Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+
+
 def test_a_shell_plays_a_checkpoint_by_its_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Theirs(ScriptedNative):
-        def play(self, player_dir: Path) -> list[str]:
-            return [sys.executable, "-c", PLAYER, str(player_dir)]
-
-    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    theirs = theirs_playing(PLAYER)
     monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
     monkeypatch.setenv("DMGLAB_FAMILY", "ours")
     policy = make_checkpoint(tmp_path / "policy")
@@ -317,12 +323,7 @@ def test_a_shell_waits_for_no_player_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Theirs(ScriptedNative):
-        def play(self, player_dir: Path) -> list[str]:
-            return [sys.executable, "-c", code, str(player_dir)]
-
-    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    theirs = theirs_playing(code)
     monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
     monkeypatch.setattr(f"trainer_core.cli.play.{limit}", 0.2)
     policy = make_checkpoint(tmp_path / "policy")
