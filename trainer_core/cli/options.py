@@ -8,6 +8,7 @@ import itertools
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -22,6 +23,11 @@ from trainer_core.wire.fields import check_device, check_fields
 T = TypeVar("T")
 Home = Annotated[Path | None, tyro.conf.arg(help="Data folder; default DMGLAB_HOME, or var/ of the checkout.")]
 """Type of the option --home, which almost every command has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomeOptions:
+    home: Home = None
 
 
 def named(argv: list[str], option: str, default: str = "") -> str:

@@ -12,7 +12,7 @@ import msgspec
 import tyro
 
 from trainer_core.cli import train, train_guest
-from trainer_core.cli.options import Home, home_paths, named, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.output import Result, say, table
 from trainer_core.lab.paths import HomePaths
@@ -51,11 +51,6 @@ class AddOptions(train.Options, Waiting):
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    home: Home = None
-
-
-@dataclass(frozen=True)
 class RunOptions:
     run: Annotated[str, tyro.conf.Positional]
     """Run name or id, or the beginning of one."""
@@ -79,7 +74,7 @@ class WorkOptions:
 
 
 def list_waiting(argv: list[str]) -> dict[str, Any]:
-    options = parse(ListOptions, "queue list", argv)
+    options = parse(HomeOptions, "queue list", argv)
     home = home_paths(options.home)
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
     problems = [queue_steps.why_never(home, entry) for entry in entries]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import Home, home_paths, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
@@ -21,11 +21,6 @@ from trainer_core.runners.guest.runner import GuestRunner
 from trainer_core.wire.errors import ConfigError, LabError
 
 HEAD = ("trainer", "title", "state", "algorithms", "note")
-
-
-@dataclass(frozen=True)
-class ListOptions:
-    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class TrustOptions:
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
-    home = home_paths(parse(ListOptions, "runner list", argv).home)
+    home = home_paths(parse(HomeOptions, "runner list", argv).home)
     rows = [_row(runner, home) for runner in registered_runners()]
     broken = broken_runners()
     lines = [

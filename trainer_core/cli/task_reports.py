@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import Home, home_paths, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, fields, table
 from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
@@ -21,11 +21,6 @@ from trainer_core.wire.regular_files import is_regular
 
 MAX_EPISODES = 100_000
 HEAD = ("task", "title", "state", "note")
-
-
-@dataclass(frozen=True)
-class ListOptions:
-    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class ProbeOptions:
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
-    home = home_paths(parse(ListOptions, "task list", argv).home)
+    home = home_paths(parse(HomeOptions, "task list", argv).home)
     built_in = [{"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()]
     rows = [_row(task, home) for task in list_tasks(home)]
     broken = [{"folder": folder, "broken": reason} for folder, reason in broken_tasks(home).items()]
