@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.extras import extra_library
 from tests.support.made_records import update_record
-from tests.support.processes import PATIENCE_S, SPEC, run, until, wait_until
+from tests.support.processes import PATIENCE_S, SPEC, in_service, until, wait_until
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from tests.support.wandb_server import WandbServer
 from trainer_core.formats.tensorboard import tags_of
@@ -28,7 +28,6 @@ from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.archive import LEFT_OUT
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.wandb_run import FILE, NOWHERE, WandbRun, agree, guest_variables, read_wandb, wandb_target
-from trainer_core.service import TrainerService
 from trainer_core.service.wandb_sender import check_wandb, start_sender
 from trainer_core.wire import records
 from trainer_core.wire.environment import child_environment
@@ -139,16 +138,16 @@ class Stubborn(ScriptedNative):
         return [sys.executable, "-c", STUBBORN]
 
 
-def test_without_agreement_a_guests_own_calls_reach_nobody(tmp_path: Path, connected: Callable[[], set[str]]) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_without_agreement_a_guests_own_calls_reach_nobody(
+    tmp_path: Path, connected: Callable[[], set[str]]
+) -> None:
+    fields = {spec.name: getattr(scripted_native(), spec.name) for spec in dataclasses.fields(Stubborn)}
+    async with in_service(tmp_path / "home", Stubborn(**fields)) as service:
         plan = service.plan(SPEC)
         await service.start(plan)
         await until(lambda: service.runs[plan.run_id].state.is_end)
         assert service.senders == {}
         assert connected() == {NOWHERE.removeprefix("http://").replace(":", " ")}
-
-    fields = {spec.name: getattr(scripted_native(), spec.name) for spec in dataclasses.fields(Stubborn)}
-    run(tmp_path / "home", body, Stubborn(**fields))
 
 
 def test_with_agreement_a_guests_own_calls_go_to_the_same_project(paths: RunPaths) -> None:
