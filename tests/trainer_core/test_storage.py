@@ -147,7 +147,15 @@ def test_a_folder_that_cannot_take_a_run_leaves_it_whole(
     with pytest.raises(LabError, match="the copy differs"):
         storage.move(home, RUN, "nas", profiles)
     monkeypatch.undo()
-    blocked = Storage(profiles={"nas": Profile("/proc/nas"), "away": Profile(str(home.root.parent), "remote")})
+    blocked = Storage(
+        profiles={
+            "nas": Profile("/proc/nas"),
+            "away": Profile(str(home.root.parent), "remote"),
+            "inside": Profile(str(home.videos)),
+        }
+    )
+    with pytest.raises(ConfigError, match="is inside the data folder"):
+        storage.move(home, RUN, "inside", blocked)
     with pytest.raises(ConfigError, match=r"/proc/nas: .*change it in .*storage_profiles.toml"):
         storage.move(home, RUN, "nas", blocked)
     with pytest.raises(ConfigError, match="not mounted"):

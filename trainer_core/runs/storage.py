@@ -108,6 +108,8 @@ def _check_folder(home: HomePaths, folder: Path, kind: str) -> None:
 
     A remote folder on the disk of the home is taken for one that is not mounted.
     """
+    if folder.resolve().is_relative_to(home.root.resolve()):
+        raise ConfigError(f"{folder}: is inside the data folder; name one outside it in {home.storage_profiles.name}")
     try:
         if kind == "local":
             folder.mkdir(parents=True, exist_ok=True)
