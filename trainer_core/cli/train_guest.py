@@ -143,7 +143,7 @@ async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, A
     record = service.runs[record.run_id]
     if sender := service.senders.get(record.run_id):
         await asyncio.to_thread(sender.wait)
-    if record.state is RunState.FAILED:
+    if record.state in (RunState.FAILED, RunState.LOST):
         return {"ok": False, "error": record.reason, **_result(record, service.home)}
     found = {"ok": True, **_result(record, service.home)}
     return Result(found, trained_text(found))
