@@ -261,6 +261,8 @@ def test_preflight_asks_the_cluster_and_no_device_here(tmp_path: Path, monkeypat
         monkeypatch.setenv(jobs.TOKEN, "secret word")
         assert cluster_check(server.address).status == "ok"
     assert "Connection refused" in cluster_check(server.address).detail
+    clips = asyncio.run(checked(RunSpec.of(RunConfig(task="tiny_goal", on=server.address, record_clips=1))))["Clips"]
+    assert (clips.status, clips.remedy) == ("fail", {"record_clips": 0})
     with socket.create_server(("127.0.0.1", 0)) as other:
         monkeypatch.setattr(jobs, "ANSWER_S", 0.1)
         found = cluster_check(f"ray+http://127.0.0.1:{other.getsockname()[1]}")

@@ -60,7 +60,8 @@ def test_train_says_where_everything_is(tmp_path: Path, capsys: pytest.CaptureFi
     assert code == 0
     assert (found["env_steps"], found["state"]) == (512, "finished")
     assert Path(found["checkpoint"], "meta.json").is_file()
-    assert call(capsys, "validate", found["log"])[0] == 0
+    for named in (found["log"], found["run_id"], "latest"):
+        assert call(capsys, "validate", named, "--home", tmp_path)[0] == 0
 
 
 def test_resume_continues_the_counters(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

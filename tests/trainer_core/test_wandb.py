@@ -75,7 +75,7 @@ def test_a_target_is_a_project_and_a_name(text: str, found: tuple[str, str]) -> 
     assert wandb_target(text, "own") == found
 
 
-@pytest.mark.parametrize("text", ["a#b", "a%", "a:b/n", "a\x1b", "p" * 129, "p/" + "n" * 129])
+@pytest.mark.parametrize("text", ["a#b", "a%", "a:b/n", "../n", "a\x1b", "p" * 129, "p/" + "n" * 129])
 def test_what_wandb_refuses_is_one_line_before_any_process(text: str) -> None:
     with pytest.raises(ConfigError, match="W&B"):
         wandb_target(text, "own")

@@ -94,7 +94,7 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
             say(f"warning: {found.run.algo} does not read {name}")
     if (caution := check_algorithm(found.run)) is not None and not is_rank():
         say(f"warning: {caution.detail}; {caution.fix.lower()}")
-    if (caution := check_clips(found.run)) is not None and not is_rank():
+    if (caution := check_clips(found.run)) is not None and not found.run.on and not is_rank():
         say(f"warning: {caution.detail}")
     return found
 

@@ -232,7 +232,10 @@ assert (offline.worst, offline.best) == (1, 3) and offline.make("x").reset().sha
 for name, change, words in (
     ("lacks", {"timeouts": None}, "lacks timeouts"),
     ("short", {"rewards": np.ones(5)}, "one row per step"),
-    ("nan", {"rewards": np.full(6, np.nan)}, "no finite numbers"),
+    ("nan", {"rewards": np.full(6, np.nan)}, "has rewards that are no finite numbers"),
+    ("blind", {"observations": seen * np.nan}, "has observations that are no finite numbers"),
+    ("flat", {"actions": np.zeros(6)}, "one row per step"),
+    ("empty", {name: rows[:0] for name, rows in good.items()}, "has no steps"),
     ("wide", {"observations": np.zeros((6, 4))}, "has observations of [4] numbers, Pendulum-v1 of [3]"),
 ):
     try:
