@@ -8,8 +8,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import gc
+import inspect
 import os
 import random
 import resource
@@ -85,6 +87,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         config.stash[_TEMPLATE] = template = Template()
         config.add_cleanup(template.close)
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine to its end, in a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture(autouse=True)

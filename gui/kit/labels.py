@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
     QToolButton,
     QWidget,
 )
@@ -182,6 +184,21 @@ class ElidedLabel(QLabel):
             painter.drawText(self.rect(), self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
 
 
+class ElidedBox(QComboBox):
+    """Combo box that shortens the chosen text with an ellipsis where it does not fit; its list shows texts whole."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        parts = QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        room = self.style().subControlRect(*parts).width() - 2  # the style leaves a pixel at each side
+        option.currentText = QFontMetrics(self.font()).elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+
+    def showPopup(self) -> None:
+        """Open the list, as wide as its longest text."""
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 4 * GAP)
+        super().showPopup()
+
+
 def indented(box: Box) -> Box:
     """Indent the text of a number box as far as that of a combo box."""
     box.lineEdit().setTextMargins(4, 0, 0, 0)
@@ -197,7 +214,7 @@ def spin_box(name: str, accessible: str, least: int, most: int, value: int) -> Q
 
 def choice_box(name: str, accessible: str, items: Iterable[tuple[object, str]], chosen: object = None) -> QComboBox:
     """Return a drop-down list of (value, text) with the value `chosen`, else the first one, selected."""
-    made = named(QComboBox(), name, accessible)
+    made = named(ElidedBox(), name, accessible)
     for value, text in items:
         made.addItem(text, value)
     made.setCurrentIndex(max(0, made.findData(chosen)))

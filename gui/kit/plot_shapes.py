@@ -178,7 +178,7 @@ def value_text(value: float, *, is_percent: bool) -> str:
     if not is_percent or not math.isfinite(value):
         return short_number(value)
     share = 100 * value
-    return number(share, ".0f" if share >= 9.95 or share == 0 else ".2g") + " %"
+    return number(share, ".0f" if share >= 9.95 or abs(share) < 0.005 else ".2g") + " %"
 
 
 def short_number(value: float) -> str:

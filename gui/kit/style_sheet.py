@@ -207,8 +207,9 @@ QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: none; widt
 QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height: 10px; }}
 QComboBox {{
   background: palette(button); border: 1px solid palette(dark); border-radius: {RADIUS}px; color: palette(text);
-  combobox-popup: 0; }}
+  padding-right: 1px; combobox-popup: 0; }}
 QComboBox[flat="true"] {{ background: transparent; border-color: transparent; }}
+QComboBox QLineEdit {{ background: transparent; border: none; padding: 0; }}
 QComboBox:hover {{ background: palette(light); }}
 QComboBox:on {{ background: palette(midlight); }}
 QComboBox::drop-down {{ border: none; width: 22px; }}

@@ -385,6 +385,7 @@ class Layout(QObject):
         self.fit.place(found)
         self._is_split = self.size.is_split if found else self._is_split
         self.arrange()
+        self._settle()  # the window gets its own size only once it is shown
         return found
 
     def _restore(self) -> bool:
@@ -406,6 +407,8 @@ class Layout(QObject):
     def save(self) -> None:
         """Save the layout, unless the window is hidden: a hidden window has wrong sizes."""
         if self._window.isVisible() and not self._window.isMinimized():
+            if self._before is None:
+                self._note_sizes()  # of what the user has dragged since the last arrangement
             state = self._before or self._window.saveState(LAYOUT_VERSION)
             self._settings.set_blob("layout/state", state)
             self._settings.set_blob("layout/geometry", self._window.saveGeometry())

@@ -39,10 +39,10 @@ MENUS: dict[str, Entries] = {
         )),
     ),
     "&View": (
-        *(f"dock.{name}" for name in (
+        ("Panels", tuple(f"dock.{name}" for name in (
             names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK, names.TELEMETRY_DOCK,
             names.RUNS_DOCK, names.CHECKPOINTS_DOCK, names.LOG_DOCK, names.MEMORY_DOCK,
-        )), "",
+        ))), "",
         "themeDark", "themeLight",
         ("Game's screen", (
             "screenGreen", "screenGrey", "screenPocket", "screenLight", "", "screenLcd",
@@ -52,9 +52,12 @@ MENUS: dict[str, Entries] = {
     ),
     "&Curves": (
         "followCurves", "groupRange", "groupDeviation", "trimOutliers", "plotLogX", "",
-        "smoothDecaying", "smoothRunning", "smoothGaussian", "",
-        "plotFit", "plotMaximise", "plotPin", "plotLog", "plotHide", "",
-        "plotPng", "plotSvg", "plotCsv", "plotCopy", "curvesCsv", "writeReport", "writeReportPdf", "",
+        ("Smoothing", ("smoothDecaying", "smoothRunning", "smoothGaussian")),
+        ("Plot", (
+            "plotFit", "plotMaximise", "plotPin", "plotLog", "plotHide", "",
+            "plotPng", "plotSvg", "plotCsv", "plotCopy",
+        )),
+        ("Export", ("curvesCsv", "writeReport", "writeReportPdf")), "",
         "savedViews", "resetPlots",
     ),
     "&Play": (

@@ -106,4 +106,6 @@ class TaskPreview(QWidget):
         font.setBold(False)
         painter.setFont(font)
         painter.setPen(QColor(colors.muted))
-        painter.drawText(line, flags, text)
+        painter.drawText(
+            line, flags, painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(line.width()))
+        )

@@ -96,6 +96,11 @@ def test_menu_entry_and_button_run_the_one_verb(app: App) -> None:
         calls.clear()
 
 
+def test_a_menu_has_at_most_twelve_entries(app: App) -> None:
+    menus = app.window.menuBar().findChildren(QMenu)
+    assert {m.title(): n for m in menus if (n := sum(not a.isSeparator() for a in m.actions())) > 12} == {}
+
+
 def test_every_shortcut_runs_its_verb(qtbot: QtBot, app: App) -> None:
     calls: list[str] = []
     with_keys = {k: c for k, c in commands(app).items() if not c.shortcut().isEmpty()}

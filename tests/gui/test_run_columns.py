@@ -258,7 +258,7 @@ def test_runs_on_show_have_their_differences_and_their_values_at_the_crosshair(q
     with qtbot.waitSignal(shown.changed):
         model.set_crosshair(20 * 2048.0, PlotLine("Success", "success_rate", True))
     assert column(app, CROSSHAIR) == ["90 %", "50 %", "10 %"]
-    assert dock.proxy.headerData(place, Qt.Orientation.Horizontal) == "Success at 40,960"
+    assert dock.proxy.headerData(place, Qt.Orientation.Horizontal) == "Success at 41.0k"
     assert dock.proxy.row_of("r-1") == 1
     assert dock.current().run_id == "r-1", "the selection goes along"  # type: ignore[union-attr]
     with qtbot.waitSignal(shown.changed):

@@ -17,24 +17,13 @@ import psutil
 import pytest
 import torch
 
-from tests.support.guests import (
-    PATIENCE_S,
-    cleanrl_checkout,
-    ended,
-    history,
-    home_with,
-    in_service,
-    newest,
-    plays,
-    run_to_end,
-)
-from tests.support.processes import until
+from tests.support.guests import PATIENCE_S, cleanrl_checkout, ended, history, home_with, newest, plays, run_to_end
+from tests.support.processes import in_service, until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.cleanrl.networks import action_logits
 from trainer_core.runs.config_file import read_spec, write_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import TrainerService
 from trainer_core.service.preflight import run_checks
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ConfigError
@@ -70,10 +59,9 @@ def sb3_weights(folder: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", SMALL)
-def test_sb3_resumed_is_the_run_that_was_never_stopped(algo: str, tmp_path: Path) -> None:
+async def test_sb3_resumed_is_the_run_that_was_never_stopped(algo: str, tmp_path: Path) -> None:
     home = home_with("sb3", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         whole = await run_to_end(service, sb3_spec(algo, 512))
         assert whole.state is RunState.FINISHED, whole.reason
         half = await run_to_end(service, sb3_spec(algo, 256))
@@ -91,14 +79,11 @@ def test_sb3_resumed_is_the_run_that_was_never_stopped(algo: str, tmp_path: Path
         expected = "rollout/exploration_rate" if algo == "dqn" else "train/approx_kl"
         assert expected in names or algo == "dqn", names
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
+async def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
     home = home_with("sb3", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = sb3_spec("ppo", 0, eval_every=512, eval_episodes=8)
         record = await service.start(service.plan(spec))
         run_id, paths = record.run_id, home.run(record.run_id)
@@ -125,14 +110,11 @@ def test_sb3_does_what_its_capabilities_say(tmp_path: Path) -> None:
         for folder in checkpoint_manifest.list_checkpoints(paths):
             assert checkpoint_manifest.verify(folder).runner == "sb3"
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
+async def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
     home = home_with("sb3", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         donor = await run_to_end(service, sb3_spec("ppo", 512))
         folder = newest(home, donor.run_id)
         warm = sb3_spec("ppo", 128, warm_start=str(folder), learning_rate=1e-7)
@@ -146,8 +128,6 @@ def test_sb3_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
         ]
         assert ["made by sb3 ppo, this run is sb3 dqn" in check.detail for check in refused] == [True]
         await plays(home, folder)
-
-    in_service(home, body)
 
 
 REMEMBERING = """
@@ -179,10 +159,9 @@ assert differs > 1e-3, "an LSTM that forgets would pass"
 
 
 @pytest.mark.slow
-def test_recurrent_ppo_is_validated_plays_and_remembers_as_sb3_does(tmp_path: Path) -> None:
+async def test_recurrent_ppo_is_validated_plays_and_remembers_as_sb3_does(tmp_path: Path) -> None:
     home = home_with("sb3", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = sb3_spec("recurrent_ppo", 256, eval_every=256, eval_episodes=8, policy="SmallCnn")
         record = await run_to_end(service, spec)
         assert record.state is RunState.FINISHED, record.reason
@@ -196,8 +175,6 @@ def test_recurrent_ppo_is_validated_plays_and_remembers_as_sb3_does(tmp_path: Pa
         )
         assert done.returncode == 0, done.stderr
 
-    in_service(home, body)
-
 
 def cleanrl_spec(algo: str, task: str, steps: int, **options: Any) -> RunSpec:
     named = {"algo": algo, "checkout": cleanrl_checkout(), "threads": 1, **options}
@@ -205,14 +182,13 @@ def cleanrl_spec(algo: str, task: str, steps: int, **options: Any) -> RunSpec:
 
 
 @pytest.mark.slow
-def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(tmp_path: Path) -> None:
+async def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(tmp_path: Path) -> None:
     """Phase 1: no user interface is touched, and their script is not either."""
     home = home_with("cleanrl", tmp_path)
     spec = cleanrl_spec("dqn", "CartPole-v1", 400_000, arguments="--learning-starts 200")
     script = Path(spec.options["checkout"]) / "cleanrl" / "dqn.py"
     before = hashlib.sha256(script.read_bytes()).digest()
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         record = await service.start(service.plan(spec))
         run_id, log = record.run_id, home.run(record.run_id).train_log
         await until(lambda: service.runs[run_id].env_steps > 600, PATIENCE_S)
@@ -230,8 +206,6 @@ def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(tm
         assert check_log(log).errors == []
         with pytest.raises(ConfigError, match="CleanRL cannot resume a run"):
             await service.resume(run_id)
-
-    in_service(home, body)
     assert hashlib.sha256(script.read_bytes()).digest() == before
 
 
@@ -244,10 +218,9 @@ def test_the_owners_gate_cleanrl_dqn_started_streamed_and_stopped_from_python(tm
         ("ppo_atari", "--num-envs 2 --num-steps 8"),
     ],
 )
-def test_cleanrl_trains_on_our_task_is_validated_and_plays(algo: str, arguments: str, tmp_path: Path) -> None:
+async def test_cleanrl_trains_on_our_task_is_validated_and_plays(algo: str, arguments: str, tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = cleanrl_spec(algo, "tiny_goal", 256, arguments=arguments, eval_every=128, eval_episodes=4)
         record = await run_to_end(service, spec)
         assert record.state is RunState.FINISHED, record.reason
@@ -268,14 +241,11 @@ def test_cleanrl_trains_on_our_task_is_validated_and_plays(algo: str, arguments:
         )
         assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
+async def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         # Long enough for an episode to end: what tells that it steps.
         forever = "--num-envs 8 --num-steps 128 --update-epochs 1000000"
         spec = cleanrl_spec("ppo", "tiny_goal", 100_000, arguments=forever, eval_every=0)
@@ -286,19 +256,14 @@ def test_a_stop_does_not_wait_for_the_end_of_an_update(tmp_path: Path) -> None:
         assert (stopped.state, stopped.reason) == (RunState.STOPPED, "stopped by you")
         assert checkpoint_manifest.verify(newest(home, record.run_id)).reason == "stop"
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
+async def test_arguments_that_a_script_refuses_are_one_line(tmp_path: Path) -> None:
     home = home_with("cleanrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         record = await run_to_end(service, cleanrl_spec("ppo", "tiny_goal", 64, arguments="--no"))
         assert record.state is RunState.FAILED
         assert record.reason == "ppo.py refused its arguments, see above"
-
-    in_service(home, body)
 
 
 def test_logits_are_what_each_script_would_act_by() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.guests import history, home_with, in_service, newest, plays, run_to_end
+from tests.support.guests import history, home_with, newest, plays, run_to_end
+from tests.support.processes import in_service
 from trainer_core.runners.rllib.runner import RllibConfig
-from trainer_core.service import TrainerService
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.records import EvalRecord, UpdateRecord
 from trainer_core.wire.run_record import RunState
@@ -24,11 +24,10 @@ def test_a_batch_larger_than_a_rollout_is_one_line() -> None:
 
 
 @pytest.mark.slow
-def test_it_learns_the_tiny_goal_validates_saves_warm_starts_and_plays(tmp_path: Path) -> None:
+async def test_it_learns_the_tiny_goal_validates_saves_warm_starts_and_plays(tmp_path: Path) -> None:
     home = home_with("rllib", tmp_path / "home")
     options = {"eval_every": 4096, "eval_episodes": 16}
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root, within_s=400) as service:
         spec = RunSpec(
             runner="rllib", task="tiny_goal", seconds=170, total_env_steps=40960, target_success=0.9, options=options
         )
@@ -46,5 +45,3 @@ def test_it_learns_the_tiny_goal_validates_saves_warm_starts_and_plays(tmp_path:
         assert heir.state is RunState.FINISHED, heir.reason
         (last,) = [one for one in await history(service, heir.run_id, EvalRecord) if one.mode == "greedy"]
         assert last.success_rate >= 0.5, "it began with what the other had learned"
-
-    in_service(home, body, patience_s=400)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.imports import CHECKOUT
-from tests.support.processes import run, until
+from tests.support.processes import in_service, until
 from trainer_core.cli.main import main
 from trainer_core.runners import catalog
 from trainer_core.runners.base import AgentRunner
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import EventReceived, TrainerService
+from trainer_core.service import EventReceived
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
@@ -57,8 +57,8 @@ def order(steps: int) -> RunSpec:
     return RunSpec(runner="climber", task="valley", total_env_steps=steps)
 
 
-def test_it_streams_stops_and_goes_on_with_the_same_numbers(climber: AgentRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_it_streams_stops_and_goes_on_with_the_same_numbers(climber: AgentRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path / "home") as service:
         service.runners = catalog.registered_runners()
         seen: list[records.Event] = []
         service.subscribe(lambda n: seen.append(n.event) if isinstance(n, EventReceived) else None)
@@ -84,8 +84,6 @@ def test_it_streams_stops_and_goes_on_with_the_same_numbers(climber: AgentRunner
         saves = [climber.find_checkpoints(each.run_dir)[-1] for each in (plan, again)]
         assert saves[0].name == saves[1].name == runs[again.run_id].last_checkpoint
         assert saves[0].read_text() == saves[1].read_text(), "interrupted twice, and not at all"
-
-    run(tmp_path / "home", body)
 
 
 @pytest.mark.usefixtures("climber")

@@ -41,6 +41,7 @@ from gui.state import telemetry as view_memory
 from gui.state.run_notes import RunNotes
 from gui.state.task_pictures import read_pictures
 from tests.support.imports import CHECKOUT
+from tests.support.made_checkpoints import made_meta
 from tests.support.made_records import eval_record, run_record, update_record
 from tests.support.mutated import ZLIB, Inside, first_tfrecord, tfrecords, wandb_log, wandb_record
 from trainer_core.author.archive import export_task, import_task
@@ -165,20 +166,8 @@ def _checkpoint(folder: Path) -> None:
 def _sealed(folder: Path) -> None:
     """The manifest, with the hashes of the files as they are."""
     names = (checkpoint_manifest.POLICY, checkpoint_manifest.TRAINER, checkpoint_manifest.MACHINES)
-    meta = checkpoint_manifest.CheckpointMeta(
-        run_id=RUN,
-        task="tiny_goal",
-        env_steps=4096,
-        update=2,
-        policy="small",
-        obs_shape=(1, 72, 80),
-        num_actions=7,
-        codec="buttons7.v1",
-        observation_rule="mean2x2.v1",
-        config=RunConfig(task="tiny_goal", num_envs=2).to_dict(),
-        hashes={},
-        files={name: checkpoint_manifest.file_sha256(folder / name) for name in names},
-    )
+    files = {name: checkpoint_manifest.file_sha256(folder / name) for name in names}
+    meta = made_meta(config=RunConfig(task="tiny_goal", num_envs=2).to_dict(), files=files)
     _put(folder / checkpoint_manifest.META, msgspec.json.encode(meta))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,22 +50,6 @@ def cleanrl_checkout() -> str:
     if not (folder / "cleanrl" / "dqn.py").is_file():
         pytest.skip(f"clone vwxyzjn/cleanrl into {folder}, or name it in DMGLAB_CLEANRL")
     return str(folder)
-
-
-def in_service(
-    home: HomePaths, body: Callable[[TrainerService], Awaitable[None]], patience_s: float = PATIENCE_S
-) -> None:
-    """`body` with an open service; what it leaves is stopped."""
-
-    async def whole() -> None:
-        service = TrainerService(home)
-        service.open()
-        try:
-            await asyncio.wait_for(body(service), patience_s)
-        finally:
-            await service.close()
-
-    asyncio.run(whole())
 
 
 async def run_to_end(service: TrainerService, spec: RunSpec, patience_s: float = PATIENCE_S) -> RunRecord:

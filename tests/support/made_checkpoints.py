@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from trainer_core.lab import checkpoint_manifest
+from trainer_core.lab.checkpoint_manifest import META, POLICY, CheckpointMeta, file_sha256
 from trainer_core.wire.config import RunConfig
+
+
+def made_meta(**changes: Any) -> CheckpointMeta:
+    """The manifest of a checkpoint of tiny_goal, with `changes`."""
+    fields: dict[str, Any] = {
+        "run_id": "20261121-000000-beef",
+        "task": "tiny_goal",
+        "env_steps": 4096,
+        "update": 2,
+        "policy": "small",
+        "obs_shape": (1, 72, 80),
+        "num_actions": 7,
+        "codec": "buttons7.v1",
+        "observation_rule": "mean2x2.v1",
+        "config": {},
+        "hashes": {},
+    }
+    return CheckpointMeta(**{**fields, **changes})
 
 
 def make_checkpoint(folder: Path, weights: bytes = b"weights", task: str = "tiny_goal") -> Path:
     """A folder that passes checkpoint_manifest.verify, with a file that is no network."""
     folder.mkdir(parents=True)
-    policy = checkpoint_manifest.POLICY
-    (folder / policy).write_bytes(weights)
-    meta = checkpoint_manifest.CheckpointMeta(
-        run_id="20261121-000000-beef",
+    (folder / POLICY).write_bytes(weights)
+    meta = made_meta(
         task=task,
-        env_steps=4096,
-        update=2,
-        policy="small",
-        obs_shape=(1, 72, 80),
-        num_actions=7,
-        codec="buttons7.v1",
-        observation_rule="mean2x2.v1",
         config=RunConfig(task=task).to_dict(),
-        hashes={},
         success_rate=0.75,
         created_at=1000.0,
-        files={policy: checkpoint_manifest.file_sha256(folder / policy)},
+        files={POLICY: file_sha256(folder / POLICY)},
     )
-    (folder / checkpoint_manifest.META).write_bytes(msgspec.json.encode(meta))
+    (folder / META).write_bytes(msgspec.json.encode(meta))
     return folder

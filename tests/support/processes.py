@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +25,23 @@ PATIENCE_S = 60.0
 SPEC = RunSpec.of(RunConfig(task="tiny_goal"))
 
 
-def run(
-    home: Path,
-    body: Callable[[TrainerService], Awaitable[None]],
-    runner: AgentRunner | None = None,
-    within_s: float = 3 * PATIENCE_S,
-    **ladder: float,
-) -> None:
-    """Run `body` with an open service, then end what it left.
+@contextlib.asynccontextmanager
+async def in_service(
+    home: Path, runner: AgentRunner | None = None, within_s: float = 3 * PATIENCE_S, **ladder: float
+) -> AsyncIterator[TrainerService]:
+    """An open service; what is left at the end is ended.
 
     `within_s` is for the body: a real worker loads torch, on a busy computer for long.
     """
-
-    async def whole() -> None:
-        runners: dict[str, Any] = {} if runner is None else {"runners": (runner,)}
-        service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners)
-        service.open()
-        try:
-            await asyncio.wait_for(body(service), within_s)
-        finally:
-            service.ladder = StopLadder(0.1, 0.1)
-            await service.close()
-
-    asyncio.run(whole())
+    runners: dict[str, Any] = {} if runner is None else {"runners": (runner,)}
+    service = TrainerService(HomePaths(home), ladder=StopLadder(**ladder) if ladder else None, **runners)
+    service.open()
+    try:
+        async with asyncio.timeout(within_s):
+            yield service
+    finally:
+        service.ladder = StopLadder(0.1, 0.1)
+        await service.close()
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:

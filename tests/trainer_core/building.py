@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import torch
 
 from trainer_core.envs import toy
 from trainer_core.envs.pressed import PressedEnv
+from trainer_core.envs.recording_writer import RecordingWriter
+from trainer_core.envs.single_game import TinyGame
 from trainer_core.envs.toy import TinyGoalEnv
 from trainer_core.envs.vec_env import VecEnv
 from trainer_core.host.control import Control
@@ -24,6 +27,8 @@ from trainer_core.runs.log_writer import RunWriter
 from trainer_core.wire.config import RunConfig
 
 CPU = torch.device("cpu")
+RIGHT = 8
+"""Joypad mask."""
 
 
 def tiny_config(**changes: Any) -> RunConfig:
@@ -93,6 +98,20 @@ def read_log(home: Path, run_id: str = "run") -> list[dict[str, Any]]:
 
 def weights_of(trainer: ActorLearner) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in trainer.learner.parameters])
+
+
+def recorded(folder: Path, masks: Sequence[int] = (RIGHT,) * 3) -> Path:
+    """A recording of a walker on the tiny grid, who holds one of the masks in each step."""
+    game = TinyGame()
+    game.restart(0)
+    writer = RecordingWriter(folder, game, mode="human", checkpoint="", checkpoint_sha256="")
+    for step, mask in enumerate(masks, 1):
+        for frame in range(24):
+            held = mask if frame < 8 else 0
+            game.frame(held)
+            writer.add_frame(game.picture(), held)
+        writer.add_step(step=step, action=4, reward=0.0, dist=0.5)
+    return writer.finish()
 
 
 CLOCKS = {"time", "wall_time_s", "sps", "updates_per_s", "time_split", "seq"}

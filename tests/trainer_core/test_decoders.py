@@ -18,9 +18,9 @@ import pytest
 import safetensors.torch
 
 from tests.support.refusals import rewrite
-from tests.trainer_core.building import tiny_config, train_in
+from tests.trainer_core.building import recorded, tiny_config, train_in
 from trainer_core.cli.main import main
-from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.host.checkpoint import load_policy, load_trainer_state, read_state, unpack_state
 from trainer_core.lab import checkpoint_manifest, recording
@@ -53,20 +53,6 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(checkpoint: Path, tmp_path: Path) -> Path:
     """A checkpoint that a test may spoil."""
     return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
-
-
-def recorded(folder: Path) -> Path:
-    """A recording of three steps of a walker."""
-    game = TinyGame()
-    game.restart(0)
-    writer = RecordingWriter(folder, game, mode="human", checkpoint="", checkpoint_sha256="")
-    for frame in range(72):
-        held = 8 if frame % 24 < 8 else 0
-        game.frame(held)
-        writer.add_frame(game.picture(), held)
-        if frame % 24 == 23:
-            writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
-    return writer.finish()
 
 
 def test_weights_that_are_no_numbers_are_named(copy: Path) -> None:

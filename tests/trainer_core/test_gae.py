@@ -26,22 +26,14 @@ def test_three_steps_by_hand() -> None:
     assert torch.equal(returns, advantages + values)
 
 
-def test_done_neither_bootstraps_nor_carries() -> None:
-    done = torch.tensor([[False], [True], [False]])
+@pytest.mark.parametrize(("is_done", "advantage"), [(True, 2 - 1), (False, 2 + 0.5 * 100 - 1)])
+def test_an_end_does_not_carry_and_a_time_limit_alone_bootstraps(is_done: bool, advantage: float) -> None:
+    ended = torch.tensor([[False], [True], [False]])
+    done, trunc = (ended, NO) if is_done else (NO, ended)
     advantages, _ = compute_gae(
-        column(1, 2, 3), column(0.5, 1, 2), column(1, 100, 4), done, NO, gamma=0.5, gae_lambda=0.5
+        column(1, 2, 3), column(0.5, 1, 2), column(1, 100, 4), done, trunc, gamma=0.5, gae_lambda=0.5
     )
-    # delta_1 = 2 - 1 = 1, and A_1 does not see step 2
-    assert advantages.flatten().tolist() == [1 + 0.25 * 1, 1, 3]
-
-
-def test_a_time_limit_bootstraps_but_does_not_carry() -> None:
-    trunc = torch.tensor([[False], [True], [False]])
-    advantages, _ = compute_gae(
-        column(1, 2, 3), column(0.5, 1, 2), column(1, 100, 4), NO, trunc, gamma=0.5, gae_lambda=0.5
-    )
-    # delta_1 = 2 + 0.5 * 100 - 1 = 51
-    assert advantages.flatten().tolist() == [1 + 0.25 * 51, 51, 3]
+    assert advantages.flatten().tolist() == [1 + 0.25 * advantage, advantage, 3]
 
 
 def test_machines_do_not_mix() -> None:

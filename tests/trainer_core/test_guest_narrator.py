@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.made_records import update_record
 from trainer_core.cli.train_guest import Manner, Narrator, order
 from trainer_core.service import EventReceived, RunChanged
 from trainer_core.wire import records
@@ -41,6 +42,11 @@ def test_only_its_own_run_is_told_of(capsys: pytest.CaptureFixture[str]) -> None
         told(EventReceived(run_id, event))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[-1] for line in lines] == ["mine", "(periodic)"]
+
+
+def test_a_run_of_ours_elsewhere_is_told_of_as_one_here(capsys: pytest.CaptureFixture[str]) -> None:
+    Narrator("mine", is_native=True)(EventReceived("mine", update_record("mine", 0, 25, 100.0)))
+    assert "reward +0.0000  success 0.500 of 100   entropy" in capsys.readouterr().err
 
 
 def test_a_folder_is_named_from_where_the_user_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

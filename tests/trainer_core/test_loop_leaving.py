@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.support.made_checkpoints import made_meta
 from tests.trainer_core.building import shorten_episodes, tiny_config, train_in
 from trainer_core.envs.toy import TinyGoalEnv, start_tiles
 from trainer_core.host.agent import StackedAgent
@@ -20,7 +21,7 @@ from trainer_core.host.loop_leaving import leaving_loops
 from trainer_core.host.progress import Rates, RunProgress
 from trainer_core.host.reward_check import PATIENCE, DawdlingWatch
 from trainer_core.host.validator import Validator
-from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, merit, read_meta
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, merit, read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
 from trainer_core.wire.buttons import ACTIONS
@@ -59,20 +60,7 @@ class Watching(StackedAgent):
 
 def test_what_deploys_leaves_loops_as_what_validates() -> None:
     env = TinyGoalEnv(1)
-    meta = CheckpointMeta(
-        run_id="r",
-        task="tiny_goal",
-        env_steps=0,
-        update=0,
-        policy="small",
-        obs_shape=env.obs_shape,
-        num_actions=7,
-        codec="",
-        observation_rule="",
-        config={},
-        hashes={},
-    )
-    agent, act = Watching(Path(), meta, "", "leave_loops"), leaving(env)
+    agent, act = Watching(Path(), made_meta(obs_shape=env.obs_shape), "", "leave_loops"), leaving(env)
     for start in (0, 3):
         obs = env.reset_to(torch.tensor([start]))
         agent.begin(obs[0, -1].numpy())

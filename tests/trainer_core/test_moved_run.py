@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import run as with_service
-from tests.support.processes import until
+from tests.support.processes import in_service, until
 from tests.trainer_core.building import prepared_run, read_log, tiny_config, train_in
 from trainer_core.host.native import NativeTrainee
 from trainer_core.lab.checkpoint_manifest import list_checkpoints
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.log_writer import MovedError
-from trainer_core.service import EventReceived, TrainerService
+from trainer_core.service import EventReceived
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
 
@@ -93,10 +92,9 @@ def test_a_run_whose_log_is_lost_goes_on_from_its_checkpoint(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("warm")
 @pytest.mark.slow
-def test_the_app_hears_of_it_and_the_run_has_failed(tmp_path: Path) -> None:
+async def test_the_app_hears_of_it_and_the_run_has_failed(tmp_path: Path) -> None:
     """The real worker behind the real service."""
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path / "home", within_s=150) as service:
         told = []
         service.subscribe(lambda n: told.append(n) if isinstance(n, EventReceived) else None)
         plan = service.plan(RunSpec.of(tiny_config(total_env_steps=0)))
@@ -109,5 +107,3 @@ def test_the_app_hears_of_it_and_the_run_has_failed(tmp_path: Path) -> None:
         assert "train_log.jsonl: moved, deleted or replaced" in ended.reason
         assert any(getattr(n.event, "kind", "") == "MovedError" for n in told)
         assert not service.home.run(run_id).root.exists()
-
-    with_service(tmp_path / "home", body, within_s=150)

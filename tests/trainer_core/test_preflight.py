@@ -208,7 +208,7 @@ def test_a_wrong_task_ends_it_however_far_the_start_of_the_probe_is(tmp_path: Pa
     assert done.stdout == "all refused\n", done.stderr
 
 
-def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: Path) -> None:
+async def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: Path) -> None:
     started = tmp_path / "started"
 
     class Wrapped(NativeRunner):
@@ -216,16 +216,12 @@ def test_a_probe_that_nobody_waits_for_is_ended_with_what_it_started(tmp_path: P
             return ["sh", "-c", f"sleep 600 & echo $! > {started}.new; mv {started}.new {started}; wait"]
 
     fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-
-    async def body() -> None:
-        asked = asyncio.create_task(collect(RunConfig(task="tiny_goal"), tmp_path / "home", Wrapped(**fields)))
-        await until(started.exists)
-        asked.cancel()
-        await asyncio.wait([asked])
-        pid = int(started.read_text())
-        await until(lambda: not is_running(pid))
-
-    asyncio.run(body())
+    asked = asyncio.create_task(collect(RunConfig(task="tiny_goal"), tmp_path / "home", Wrapped(**fields)))
+    await until(started.exists)
+    asked.cancel()
+    await asyncio.wait([asked])
+    pid = int(started.read_text())
+    await until(lambda: not is_running(pid))
 
 
 def is_running(pid: int) -> bool:

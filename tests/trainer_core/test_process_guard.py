@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.processes import PATIENCE_S, run, start, until
+from tests.support.processes import PATIENCE_S, in_service, start, until
 from tests.support.sockets import listening
-from trainer_core.service import TrainerService, run_job
+from trainer_core.service import run_job
 from trainer_core.wire import process_guard
 
 BUSY = """
@@ -89,8 +89,8 @@ def test_a_parent_that_died_before_the_signal_was_armed_is_noticed() -> None:
     assert gone(child)
 
 
-def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000, child_session=True)
         note = service.home.run(run_id).root / "child.pid"
         await until(lambda: note.exists() and note.read_text() != "")
@@ -98,8 +98,6 @@ def test_a_grandchild_in_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
         assert os.getsid(grandchild) == grandchild
         await service.stop(run_id)
         assert gone(grandchild)
-
-    run(tmp_path, body)
 
 
 def test_a_family_is_told_from_its_neighbours() -> None:

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 import dmglab
+from tests.support.made_checkpoints import made_meta
 from tests.support.made_records import update_record
 from tests.support.ray_dashboard import Dashboard, dashboard
 from trainer_core.envs.task_files import load_rom
-from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, put_in_place, verify
+from trainer_core.lab.checkpoint_manifest import list_checkpoints, put_in_place, verify
 from trainer_core.lab.paths import ASSETS, HomePaths, RunPaths
 from trainer_core.lab.roms import roms_file
 from trainer_core.lab.tasks import find_task
@@ -57,10 +58,7 @@ def there(tmp_path: Path) -> RunPaths:
     paths = RunPaths(tmp_path / "there" / RUN)
     paths.checkpoints.mkdir(parents=True)
     hashes = {name: module.hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
-    meta = CheckpointMeta(
-        run_id=RUN, task="tiny_goal", env_steps=64, update=2, policy="small", obs_shape=(1, 72, 80), num_actions=9,
-        codec="", observation_rule="", config={}, hashes={}, files=hashes,
-    )  # fmt: skip
+    meta = made_meta(run_id=RUN, env_steps=64, files=hashes)
     put_in_place(paths.checkpoint(64), {**FILES, "meta.json": module.msgspec.json.encode(meta)}.items())
     return paths
 
@@ -263,6 +261,8 @@ def test_preflight_asks_the_cluster_and_no_device_here(tmp_path: Path, monkeypat
         monkeypatch.setenv(jobs.TOKEN, "secret word")
         assert cluster_check(server.address).status == "ok"
     assert "Connection refused" in cluster_check(server.address).detail
+    clips = asyncio.run(checked(RunSpec.of(RunConfig(task="tiny_goal", on=server.address, record_clips=1))))["Clips"]
+    assert (clips.status, clips.remedy) == ("fail", {"record_clips": 0})
     with socket.create_server(("127.0.0.1", 0)) as other:
         monkeypatch.setattr(jobs, "ANSWER_S", 0.1)
         found = cluster_check(f"ray+http://127.0.0.1:{other.getsockname()[1]}")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.echo_runner import EchoConfig, EchoRunner, echo_runner
 from tests.support.made_checkpoints import make_checkpoint
-from tests.support.processes import run, until
+from tests.support.processes import in_service, until
 from tests.support.scripted_native import ScriptedNative
 from trainer_core.cli.main import main
 from trainer_core.lab.paths import HomePaths
@@ -90,7 +90,7 @@ def test_preflight_asks_its_interpreter_not_ours(echo: EchoRunner, tmp_path: Pat
     assert (check.status, "no interpreter" in check.detail) == ("fail", True)
 
 
-def test_what_a_shell_set_for_its_own_python_does_not_reach_it(
+async def test_what_a_shell_set_for_its_own_python_does_not_reach_it(
     echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user's PYTHONPATH with another numpy or torch stood before those of its environment."""
@@ -100,8 +100,7 @@ def test_what_a_shell_set_for_its_own_python_does_not_reach_it(
     for name in ("PYTHONPATH", "PYTHONSTARTUP"):
         monkeypatch.setenv(name, str(shadow))
     monkeypatch.setenv("PYTHONWARNINGS", "error")
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path, echo) as service:
         found = {c.name: c async for c in run_checks(order(), service.home, echo)}
         assert found["Python"].status == "ok", found["Python"]
         plan = service.plan(order(episodes=1))
@@ -109,11 +108,9 @@ def test_what_a_shell_set_for_its_own_python_does_not_reach_it(
         await until(lambda: service.runs[plan.run_id].state.is_end)
         assert service.runs[plan.run_id].state is RunState.FINISHED
 
-    run(tmp_path, body, echo)
 
-
-def test_a_run_of_it_streams_its_own_metrics_to_its_end(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_run_of_it_streams_its_own_metrics_to_its_end(echo: EchoRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path, echo) as service:
         seen: list[records.Event] = []
         service.subscribe(lambda n: seen.append(n.event) if isinstance(n, EventReceived) else None)
         plan = service.plan(order(episodes=4, algo="guessing"), "first")
@@ -135,11 +132,11 @@ def test_a_run_of_it_streams_its_own_metrics_to_its_end(echo: EchoRunner, tmp_pa
         assert values_of(list(history)) == values_of(seen)
         assert check_log(paths.train_log).errors == []
 
-    run(tmp_path, body, echo)
 
-
-def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(
+    echo: EchoRunner, tmp_path: Path
+) -> None:
+    async with in_service(tmp_path, echo) as service:
         service.runners = (NATIVE, echo)
         plan = service.plan(order(episodes=5000, pause_s=0.02), "kept")
         record = await service.start(plan)
@@ -162,11 +159,9 @@ def test_stop_is_sigterm_at_once_and_resume_goes_on_with_the_right_runner(echo: 
         assert check_log(log).errors == []
         assert b'"type":"resume"' in log.read_bytes()
 
-    run(tmp_path, body, echo)
 
-
-def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(echo: EchoRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path, echo) as service:
         seen: list[records.Event] = []
         service.subscribe(lambda n: seen.append(n.event) if isinstance(n, EventReceived) else None)
         donor = service.plan(order(episodes=3, pause_s=0.0))
@@ -181,11 +176,9 @@ def test_it_begins_with_what_a_donor_learned_and_goes_on_from_its_own(echo: Echo
         assert service.runs[heir.run_id].env_steps == 20
         assert check_log(service.home.run(heir.run_id).train_log).errors == []
 
-    run(tmp_path, body, echo)
 
-
-def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(first: TrainerService) -> None:
+async def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path, echo) as first:
         plan = first.plan(order(episodes=2, pause_s=0.0))
         await first.start(plan)
         await until(lambda: first.runs[plan.run_id].state.is_end)
@@ -198,20 +191,19 @@ def test_two_apps_do_not_train_one_run(echo: EchoRunner, tmp_path: Path) -> None
             await second.resume(plan.run_id)
         await first.stop(plan.run_id)
 
-    run(tmp_path, body, echo)
-
 
 def test_a_shell_goes_on_with_a_run_of_it(
     echo: EchoRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trainer_core.cli.resume.find_runner", lambda runner_id: echo)
 
-    async def body(service: TrainerService) -> None:
-        plan = service.plan(order(episodes=2, pause_s=0.0), "mine")
-        await service.start(plan)
-        await until(lambda: service.runs[plan.run_id].state.is_end)
+    async def train() -> None:
+        async with in_service(tmp_path, echo) as service:
+            plan = service.plan(order(episodes=2, pause_s=0.0), "mine")
+            await service.start(plan)
+            await until(lambda: service.runs[plan.run_id].state.is_end)
 
-    run(tmp_path, body, echo)
+    asyncio.run(train())
     (run_dir,) = HomePaths(tmp_path).runs.iterdir()
     words = ["resume", run_dir.name, "--home", str(tmp_path)]
     assert main([*words, "--seconds", "5", "--gpus", "2"]) == 2
@@ -227,8 +219,8 @@ def test_a_shell_goes_on_with_a_run_of_it(
     assert "has no checkpoint to go on from: start a new run" in capsys.readouterr().err
 
 
-def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path, echo) as service:
         plan = service.plan(order(episodes=2, pause_s=0.0))
         await service.start(plan)
         await until(lambda: service.runs[plan.run_id].state.is_end)
@@ -248,8 +240,6 @@ def test_a_checkpoint_is_played_by_its_runner(echo: EchoRunner, tmp_path: Path) 
         player.runners = (NATIVE, mute)
         with pytest.raises(ConfigError, match="has no player"):
             await player.start(request)
-
-    run(tmp_path, body, echo)
 
 
 PLAYER = """
@@ -272,15 +262,21 @@ for line in sys.stdin:
 """
 
 
+def theirs_playing(code: str) -> ScriptedNative:
+    """Return a runner whose player is a Python program."""
+
+    class Theirs(ScriptedNative):
+        def play(self, player_dir: Path) -> list[str]:
+            return [sys.executable, "-c", code, str(player_dir)]
+
+    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
+    return Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+
+
 def test_a_shell_plays_a_checkpoint_by_its_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Theirs(ScriptedNative):
-        def play(self, player_dir: Path) -> list[str]:
-            return [sys.executable, "-c", PLAYER, str(player_dir)]
-
-    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    theirs = theirs_playing(PLAYER)
     monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
     monkeypatch.setenv("DMGLAB_FAMILY", "ours")
     policy = make_checkpoint(tmp_path / "policy")
@@ -327,12 +323,7 @@ def test_a_shell_waits_for_no_player_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Theirs(ScriptedNative):
-        def play(self, player_dir: Path) -> list[str]:
-            return [sys.executable, "-c", code, str(player_dir)]
-
-    fields = {spec.name: getattr(NATIVE, spec.name) for spec in dataclasses.fields(NATIVE)}
-    theirs = Theirs(**{**fields, "id": "theirs", "title": "Theirs"})
+    theirs = theirs_playing(code)
     monkeypatch.setattr("trainer_core.cli.play.runner_of_checkpoint", lambda folder: theirs)
     monkeypatch.setattr(f"trainer_core.cli.play.{limit}", 0.2)
     policy = make_checkpoint(tmp_path / "policy")
@@ -343,14 +334,12 @@ def test_a_shell_waits_for_no_player_that_hangs(
     assert set(psutil.Process().children()) <= before, "it was ended"
 
 
-def test_our_worker_does_not_take_a_run_of_another_runner(echo: EchoRunner, tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_our_worker_does_not_take_a_run_of_another_runner(echo: EchoRunner, tmp_path: Path) -> None:
+    async with in_service(tmp_path, echo) as service:
         plan = service.plan(order(episodes=1))
         await service.start(plan)
         with pytest.raises(ConfigError, match="a run of 'echo'"):
             read_run_config(service.home.run(plan.run_id))
-
-    run(tmp_path, body, echo)
 
 
 def test_a_config_of_the_old_form_is_a_run_of_ours(tmp_path: Path) -> None:

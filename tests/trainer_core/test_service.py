@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.processes import SPEC, group_of, run, start, until, wait_until
+from tests.support.processes import SPEC, group_of, in_service, start, until, wait_until
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.native import NATIVE
@@ -24,8 +24,8 @@ from trainer_core.wire.errors import ConfigError, LabError, ProtocolError
 from trainer_core.wire.run_record import RunState
 
 
-def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         states, updates = [], []
         service.subscribe(lambda n: states.append(n.record.state) if isinstance(n, RunChanged) else None)
         run_id = await start(service, updates=5, interval_s=0.01)
@@ -40,11 +40,9 @@ def test_a_run_goes_from_preflight_to_finished_and_leaves_its_record(tmp_path: P
         assert service.registry.load()[run_id] == service.runs[run_id]
         assert service.runs[run_id].last_checkpoint.startswith("checkpoints/")
 
-    run(tmp_path, body)
 
-
-def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         service.runners = (scripted_native(interval_s=1.0),)
         plan = service.plan(SPEC)
         assert not plan.run_dir.exists()
@@ -53,11 +51,9 @@ def test_what_is_started_is_exactly_what_the_plan_said(tmp_path: Path) -> None:
         assert json.loads((plan.run_dir / "config.json").read_text())["run"] == SPEC.to_dict()
         assert os.getsid(record.pid) == record.pid
 
-    run(tmp_path, body)
 
-
-def test_stop_writes_a_checkpoint_and_ends_as_stopped(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_stop_writes_a_checkpoint_and_ends_as_stopped(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000)
         await until(lambda: service.runs[run_id].env_steps > 0)
         await service.stop(run_id)
@@ -66,11 +62,9 @@ def test_stop_writes_a_checkpoint_and_ends_as_stopped(tmp_path: Path) -> None:
         assert ended.reason == "stopped by you"
         assert (service.home.run(run_id).root / ended.last_checkpoint).is_dir()
 
-    run(tmp_path, body)
 
-
-def test_a_worker_that_ignores_stop_and_term_is_killed_step_by_step(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_worker_that_ignores_stop_and_term_is_killed_step_by_step(tmp_path: Path) -> None:
+    async with in_service(tmp_path, command_s=0.2, terminate_s=0.2) as service:
         hints = []
         service.subscribe(lambda n: hints.append(n.detail) if isinstance(n, RunChanged) else None)
         run_id = await start(service, updates=1000, ignore_stop=True, ignore_term=True)
@@ -83,11 +77,9 @@ def test_a_worker_that_ignores_stop_and_term_is_killed_step_by_step(tmp_path: Pa
         assert "finishing the update" in text
         assert text.index("sent SIGTERM") < text.index("sent SIGKILL")
 
-    run(tmp_path, body, command_s=0.2, terminate_s=0.2)
 
-
-def test_a_second_stop_takes_the_next_step_at_once(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_second_stop_takes_the_next_step_at_once(tmp_path: Path) -> None:
+    async with in_service(tmp_path, command_s=3600, terminate_s=3600) as service:
         run_id = await start(service, updates=1000, ignore_stop=True)
         await until(lambda: service.runs[run_id].state is RunState.RUNNING)
         first = asyncio.create_task(service.stop(run_id))
@@ -97,11 +89,9 @@ def test_a_second_stop_takes_the_next_step_at_once(tmp_path: Path) -> None:
             await first
         assert service.runs[run_id].state is RunState.STOPPED
 
-    run(tmp_path, body, command_s=3600, terminate_s=3600)
 
-
-def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000, child=True)
         await until(lambda: service.runs[run_id].state is RunState.RUNNING)
         pid = service.runs[run_id].pid
@@ -109,21 +99,18 @@ def test_grandchildren_end_with_their_worker(tmp_path: Path) -> None:
         await service.stop(run_id)
         await until(lambda: not group_of(pid))
 
-    run(tmp_path, body)
 
-
-def test_a_worker_killed_from_outside_ends_as_failed_with_a_cause(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_worker_killed_from_outside_ends_as_failed_with_a_cause(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000, crash_at=3, interval_s=0.01)
         await until(lambda: service.runs[run_id].state.is_end)
         assert service.runs[run_id].state is RunState.FAILED
         assert "out of memory" in service.runs[run_id].reason
 
-    run(tmp_path, body)
 
+async def test_a_worker_that_cannot_start_fails_with_its_last_words(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
 
-def test_a_worker_that_cannot_start_fails_with_its_last_words(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
         class Broken(ScriptedNative):
             def command(self, run_dir: Path) -> list[str]:
                 return [sys.executable, "-c", "raise SystemExit('no such lamp')"]
@@ -146,11 +133,9 @@ def test_a_worker_that_cannot_start_fails_with_its_last_words(tmp_path: Path) ->
             await service.start(plan)
         assert service.runs[plan.run_id].state is RunState.FAILED
 
-    run(tmp_path, body)
 
-
-def test_garbage_on_the_pipe_and_stray_prints_do_not_break_the_stream(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_garbage_on_the_pipe_and_stray_prints_do_not_break_the_stream(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         seen: list[Notice] = []
         service.subscribe(seen.append)
         run_id = await start(service, updates=3, interval_s=0.01, garbage=True)
@@ -161,11 +146,9 @@ def test_garbage_on_the_pipe_and_stray_prints_do_not_break_the_stream(tmp_path: 
         assert any("stray print" in line for line in lines)
         assert "stray print" in service.home.run(run_id).worker_log.read_text()
 
-    run(tmp_path, body)
 
-
-def test_one_run_a_device_the_next_waits_its_turn(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_one_run_a_device_the_next_waits_its_turn(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         first = await start(service, updates=1000)
         second = await start(service, updates=2, interval_s=0.01)
         assert service.runs[second].state is RunState.QUEUED
@@ -176,16 +159,14 @@ def test_one_run_a_device_the_next_waits_its_turn(tmp_path: Path) -> None:
         await service.stop(first)
         await until(lambda: service.runs[second].state is RunState.FINISHED)
 
-    run(tmp_path, body)
-
 
 def test_the_same_configuration_twice_makes_two_runs(tmp_path: Path) -> None:
     service = TrainerService(HomePaths(tmp_path))
     assert service.plan(SPEC).run_id != service.plan(SPEC).run_id
 
 
-def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000, interval_s=0.01)
         await until(lambda: service.runs[run_id].env_steps > 0)
         await service.pause(run_id)
@@ -199,11 +180,9 @@ def test_commands_are_acknowledged_and_pause_holds(tmp_path: Path) -> None:
         ack = await service.request(run_id, commands.Watch, envs=4)
         assert ack.ok
 
-    run(tmp_path, body)
 
-
-def test_a_run_that_is_over_takes_no_commands(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_run_that_is_over_takes_no_commands(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1, interval_s=0.01)
         await until(lambda: service.runs[run_id].state.is_end)
         with pytest.raises(ProtocolError, match="not running"):
@@ -211,11 +190,9 @@ def test_a_run_that_is_over_takes_no_commands(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="no run 'x'"):
             await service.stop("x")
 
-    run(tmp_path, body)
 
-
-def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=1000, child=True)
         await until(lambda: service.runs[run_id].state is RunState.RUNNING)
         pid = service.runs[run_id].pid
@@ -223,11 +200,9 @@ def test_closing_the_service_stops_every_run(tmp_path: Path) -> None:
         assert service.runs[run_id].state is RunState.STOPPED
         await until(lambda: not group_of(pid))
 
-    run(tmp_path, body)
 
-
-def test_a_run_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_run_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         plan = service.plan(SPEC)
         service.home.runs.parent.mkdir(parents=True, exist_ok=True)
         service.home.runs.write_text("a file is in the way")
@@ -235,17 +210,15 @@ def test_a_run_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path
             await service.start(plan)
         assert plan.run_id not in service.runs
 
-    run(tmp_path, body)
 
-
-def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> None:
-    async def first(service: TrainerService) -> None:
+async def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=2, interval_s=0.01)
         await until(lambda: service.runs[run_id].state.is_end)
         crashed = service.runs[run_id]
         service.registry.append(type(crashed)(**{**_fields(crashed), "state": RunState.RUNNING, "finished_at": 0.0}))
 
-    async def second(service: TrainerService) -> None:
+    async with in_service(tmp_path) as service:
         (run_id,) = service.runs
         service.runners = (scripted_native(updates=3, interval_s=0.01),)
         assert service.runs[run_id].state is RunState.LOST
@@ -259,9 +232,6 @@ def test_after_a_crash_the_run_is_lost_and_can_be_resumed(tmp_path: Path) -> Non
         await service.resume(run_id)
         await until(lambda: service.runs[run_id].state.is_end)
         assert service.runs[run_id].state is RunState.FINISHED
-
-    run(tmp_path, first)
-    run(tmp_path, second)
 
 
 def _fields(record) -> dict:

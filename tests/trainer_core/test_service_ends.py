@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from tests.support.made_records import update_record
-from tests.support.processes import SPEC, group_of, run, start, until
+from tests.support.processes import SPEC, group_of, in_service, start, until
 from tests.support.scripted_native import scripted_native
 from trainer_core.runs import index
 from trainer_core.runs.device_lock import same_device
-from trainer_core.service import BadLineSeen, EventReceived, Notice, RunChanged, TrainerService
+from trainer_core.service import BadLineSeen, EventReceived, Notice, RunChanged
 from trainer_core.service.child import BAD_LINES_A_SECOND, CappedLog
 from trainer_core.service.event_stream import BadLine, LineParser
 from trainer_core.wire import records
@@ -45,10 +45,10 @@ FINISHED = records.encode(records.StateEvent(**ENVELOPE, state="finished"))
         (UPDATE + FINISHED, RunState.FINISHED, ""),
     ],
 )
-def test_status_0_is_a_success_only_of_a_run_that_said_so(
+async def test_status_0_is_a_success_only_of_a_run_that_said_so(
     says: bytes, state: RunState, reason: str, tmp_path: Path
 ) -> None:
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path) as service:
         service.runners = (scripted_native(says=says.decode()),)
         plan = service.plan(SPEC)
         text = says.decode().replace('"RUN"', f'"{plan.run_id}"')
@@ -63,24 +63,19 @@ def test_status_0_is_a_success_only_of_a_run_that_said_so(
         assert re.search(reason, ended.reason), ended.reason
         assert service.registry.load()[plan.run_id].state is state
 
-    run(tmp_path, body)
 
-
-def test_a_worker_that_forks_and_leaves_is_over_and_so_is_what_it_left(tmp_path: Path) -> None:
+async def test_a_worker_that_forks_and_leaves_is_over_and_so_is_what_it_left(tmp_path: Path) -> None:
     """Its child still holds the pipe: an end of the stream alone would never come."""
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, says="", child=True)
         pid = service.runs[run_id].pid
         await until(lambda: service.runs[run_id].state.is_end)
         assert service.runs[run_id].state is RunState.FAILED
         await until(lambda: not group_of(pid))
 
-    run(tmp_path, body)
 
-
-def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         seen: list[Notice] = []
         service.subscribe(seen.append)
         run_id = await start(service, says=UPDATE.decode())
@@ -89,11 +84,9 @@ def test_a_record_of_another_run_changes_nothing(tmp_path: Path) -> None:
         (bad,) = [notice for notice in seen if isinstance(notice, BadLineSeen)]
         assert "another run" in bad.line.reason
 
-    run(tmp_path, body)
 
-
-def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         seen: list[object] = []
         service.subscribe(
             lambda n: (
@@ -107,13 +100,11 @@ def test_what_the_pipe_left_out_is_read_from_the_log_in_order_and_counted(tmp_pa
         assert seen == [1, 2, 3, 4, 5, 6, 7, 8, 9]
         assert service.missed[run_id] == 4
 
-    run(tmp_path, body)
 
-
-def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
+async def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path) as service:
         seen: list[RunState] = []
         service.subscribe(lambda n: seen.append(n.record.state) if isinstance(n, RunChanged) else None)
         first = await start(service, updates=20, interval_s=0.02)
@@ -130,11 +121,9 @@ def test_a_full_disk_at_the_end_leaves_neither_a_silent_run_nor_a_stuck_queue(
         assert service.runs[first].state is RunState.FINISHED
         assert RunState.FINISHED in seen
 
-    run(tmp_path, body)
 
-
-def test_a_listener_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_listener_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         first = await start(service, updates=2, interval_s=0.01)
         second = await start(service, updates=1, interval_s=0.01)
 
@@ -147,13 +136,10 @@ def test_a_listener_that_fails_does_not_stop_the_queue(tmp_path: Path) -> None:
         await until(lambda: service.runs[second].state.is_end)
         assert service.runs[first].state is RunState.FINISHED
 
-    run(tmp_path, body)
 
-
-def test_a_start_that_is_given_up_leaves_no_process_and_a_run_that_ended(tmp_path: Path) -> None:
+async def test_a_start_that_is_given_up_leaves_no_process_and_a_run_that_ended(tmp_path: Path) -> None:
     """Ctrl-C while `dmglab train --runner` starts it: the run stood as *preflight* until lost."""
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path) as service:
         service.runners = (scripted_native(),)
         for _ in range(10):
             plan = service.plan(SPEC)
@@ -166,8 +152,6 @@ def test_a_start_that_is_given_up_leaves_no_process_and_a_run_that_ended(tmp_pat
             ended = service.runs[plan.run_id]
             assert (ended.state, ended.reason) == (RunState.STOPPED, "interrupted while it was started")
         await until(lambda: not living_children())
-
-    run(tmp_path, body)
 
 
 def living_children() -> list[int]:
@@ -211,8 +195,8 @@ def test_lines_without_meaning_do_not_hold_up_the_loop() -> None:
     assert parser.waits
 
 
-def test_a_flood_of_bad_lines_is_told_in_short(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_flood_of_bad_lines_is_told_in_short(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         seen: list[BadLine] = []
         service.subscribe(lambda n: seen.append(n.line) if isinstance(n, BadLineSeen) else None)
         began = time.monotonic()
@@ -220,8 +204,6 @@ def test_a_flood_of_bad_lines_is_told_in_short(tmp_path: Path) -> None:
         await until(lambda: service.runs[run_id].state.is_end)
         seconds = int(time.monotonic() - began) + 2
         assert 0 < len(seen) <= (BAD_LINES_A_SECOND + 1) * seconds < 20_000
-
-    run(tmp_path, body)
 
 
 def test_the_log_of_a_worker_is_capped_and_survives_its_disk(tmp_path: Path) -> None:

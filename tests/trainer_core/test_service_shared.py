@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -62,13 +62,6 @@ def home(tmp_path: Path) -> Iterator[HomePaths]:
                 process.kill()
 
 
-def together(body: Awaitable[None]) -> None:
-    async def whole() -> None:
-        await asyncio.wait_for(body, 4 * SLOW_S)
-
-    asyncio.run(whole())
-
-
 async def running(service: TrainerService) -> RunRecord:
     """A run of this service that has made an update."""
     plan = service.plan(SPEC)
@@ -77,181 +70,153 @@ async def running(service: TrainerService) -> RunRecord:
     return service.runs[plan.run_id]
 
 
-def test_another_app_sees_a_run_follows_its_records_and_steers_it(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home) as one, opened(home) as two:
-            seen: list[records.Event] = []
-            two.subscribe(lambda notice: seen.append(notice.event) if isinstance(notice, EventReceived) else None)
-            run_id = (await running(one)).run_id
-            await soon(lambda: two.takes_commands(run_id) and two.runs[run_id].env_steps)
-            assert not two.is_live(run_id)
-            await two.pause(run_id)
-            await soon(lambda: two.runs[run_id].state is RunState.PAUSED)
-            await two.unpause(run_id)
-            await soon(lambda: two.runs[run_id].state is RunState.RUNNING)
-            assert (await two.request(run_id, commands.Watch, envs=4)).ok
-            with pytest.raises(ConfigError, match="kept by another process"):
-                two.rename(run_id, "mine")
-            await two.stop(run_id)
-            assert two.runs[run_id].state is RunState.STOPPED
-            assert two.runs[run_id].reason == "stopped by you"
-            assert one.runs[run_id] == two.runs[run_id]
-            numbers = [event.seq for event in seen]
-            assert numbers == list(range(len(numbers)))  # from its first line, none lost or twice
-            assert isinstance(seen[-1], records.CheckpointRecord)
-
-    together(body())
+async def test_another_app_sees_a_run_follows_its_records_and_steers_it(home: HomePaths) -> None:
+    async with opened(home) as one, opened(home) as two:
+        seen: list[records.Event] = []
+        two.subscribe(lambda notice: seen.append(notice.event) if isinstance(notice, EventReceived) else None)
+        run_id = (await running(one)).run_id
+        await soon(lambda: two.takes_commands(run_id) and two.runs[run_id].env_steps)
+        assert not two.is_live(run_id)
+        await two.pause(run_id)
+        await soon(lambda: two.runs[run_id].state is RunState.PAUSED)
+        await two.unpause(run_id)
+        await soon(lambda: two.runs[run_id].state is RunState.RUNNING)
+        assert (await two.request(run_id, commands.Watch, envs=4)).ok
+        with pytest.raises(ConfigError, match="kept by another process"):
+            two.rename(run_id, "mine")
+        await two.stop(run_id)
+        assert two.runs[run_id].state is RunState.STOPPED
+        assert two.runs[run_id].reason == "stopped by you"
+        assert one.runs[run_id] == two.runs[run_id]
+        numbers = [event.seq for event in seen]
+        assert numbers == list(range(len(numbers)))  # from its first line, none lost or twice
+        assert isinstance(seen[-1], records.CheckpointRecord)
 
 
-def test_a_run_waits_for_the_other_apps_and_is_taken_up_by_whoever_lives(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home, updates=2) as two:
-            async with opened(home) as one:
-                first = await running(one)
-                second = await start(two, updates=2, interval_s=0.01)
-                assert two.runs[second].state is RunState.QUEUED
-                third = two.plan(SPEC)
-                await one.start(third)
-                await soon(lambda: third.run_id in two.runs and second in one.runs)
-                two.works_queue = False
-                await one.stop(second)
-                await soon(lambda: two.runs[second].state is RunState.STOPPED)
-                one.works_queue = False
-                await one.stop(first.run_id)
-            assert two.runs[third.run_id].state is RunState.QUEUED  # its app is gone; it waits
-            two.works_queue = True
-            await soon(lambda: two.runs[third.run_id].state is RunState.FINISHED)
-            assert two.queue.entries() == []
-
-    together(body())
-
-
-def test_a_detached_run_is_kept_by_its_host_adopted_and_stopped(home: HomePaths) -> None:
-    async def body() -> None:
+async def test_a_run_waits_for_the_other_apps_and_is_taken_up_by_whoever_lives(home: HomePaths) -> None:
+    async with opened(home, updates=2) as two:
         async with opened(home) as one:
-            plan = one.plan(SPEC)
-            assert (await one.start(plan, detach=True)).state is RunState.QUEUED
+            first = await running(one)
+            second = await start(two, updates=2, interval_s=0.01)
+            assert two.runs[second].state is RunState.QUEUED
+            third = two.plan(SPEC)
+            await one.start(third)
+            await soon(lambda: third.run_id in two.runs and second in one.runs)
+            two.works_queue = False
+            await one.stop(second)
+            await soon(lambda: two.runs[second].state is RunState.STOPPED)
             one.works_queue = False
-            await soon(lambda: one.runs[plan.run_id].env_steps)
-            pid = one.runs[plan.run_id].pid
-            assert not one.is_live(plan.run_id)
-        assert group_of(pid)  # the app is gone, the run goes on
-        async with opened(home) as two:
-            assert two.runs[plan.run_id].state is RunState.RUNNING
-            await two.stop(plan.run_id)
-            assert two.runs[plan.run_id].state is RunState.STOPPED
-            assert not group_of(pid)
-            await soon(lambda: not hosts(home))  # nothing is left for it to do
-
-    together(body())
+            await one.stop(first.run_id)
+        assert two.runs[third.run_id].state is RunState.QUEUED  # its app is gone; it waits
+        two.works_queue = True
+        await soon(lambda: two.runs[third.run_id].state is RunState.FINISHED)
+        assert two.queue.entries() == []
 
 
-def test_an_app_that_closes_can_leave_its_run_to_a_detached_host(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home) as one:
-            run = await running(one)
-            waits = one.plan(SPEC)
-            await one.start(waits)
-            await one.close(keep=True)
-            saved = one.runs[run.run_id]
-            assert saved.state is RunState.QUEUED
-            assert saved.last_checkpoint
-        async with opened(home, works_queue=False) as two:
-            await soon(lambda: two.runs[run.run_id].state is RunState.RUNNING)
-            assert two.runs[run.run_id].pid != run.pid
-            assert two.runs[waits.run_id].state is RunState.QUEUED  # one run a device
-            await two.stop(run.run_id)
-            await soon(lambda: two.runs[waits.run_id].state is RunState.RUNNING)
-            await two.stop(waits.run_id)
-
-    together(body())
+async def test_a_detached_run_is_kept_by_its_host_adopted_and_stopped(home: HomePaths) -> None:
+    async with opened(home) as one:
+        plan = one.plan(SPEC)
+        assert (await one.start(plan, detach=True)).state is RunState.QUEUED
+        one.works_queue = False
+        await soon(lambda: one.runs[plan.run_id].env_steps)
+        pid = one.runs[plan.run_id].pid
+        assert not one.is_live(plan.run_id)
+    assert group_of(pid)  # the app is gone, the run goes on
+    async with opened(home) as two:
+        assert two.runs[plan.run_id].state is RunState.RUNNING
+        await two.stop(plan.run_id)
+        assert two.runs[plan.run_id].state is RunState.STOPPED
+        assert not group_of(pid)
+        await soon(lambda: not hosts(home))  # nothing is left for it to do
 
 
-def test_a_killed_host_leaves_no_process_and_what_waits_waits(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home) as one:
-            one.works_queue = False
-            plans = [one.plan(SPEC) for _ in range(3)]
-            for plan in plans:
-                await one.start(plan, detach=True)
-            first = plans[0].run_id
-            await soon(lambda: one.runs[first].env_steps)
-            (host,) = await the_detached_host(home)
-            pid = one.runs[first].pid
-            host.kill()
-            await soon(lambda: not group_of(pid))
-            await soon(lambda: one.runs[first].state is RunState.LOST)
-            assert [entry.run_id for entry in one.queue.entries()] == [p.run_id for p in plans[1:]]
-            for plan in plans[1:]:
-                await one.stop(plan.run_id)
-                assert one.runs[plan.run_id].state is RunState.STOPPED
-
-    together(body())
+async def test_an_app_that_closes_can_leave_its_run_to_a_detached_host(home: HomePaths) -> None:
+    async with opened(home) as one:
+        run = await running(one)
+        waits = one.plan(SPEC)
+        await one.start(waits)
+        await one.close(keep=True)
+        saved = one.runs[run.run_id]
+        assert saved.state is RunState.QUEUED
+        assert saved.last_checkpoint
+    async with opened(home, works_queue=False) as two:
+        await soon(lambda: two.runs[run.run_id].state is RunState.RUNNING)
+        assert two.runs[run.run_id].pid != run.pid
+        assert two.runs[waits.run_id].state is RunState.QUEUED  # one run a device
+        await two.stop(run.run_id)
+        await soon(lambda: two.runs[waits.run_id].state is RunState.RUNNING)
+        await two.stop(waits.run_id)
 
 
-def test_a_run_whose_host_does_not_answer_is_ended_from_outside(
+async def test_a_killed_host_leaves_no_process_and_what_waits_waits(home: HomePaths) -> None:
+    async with opened(home) as one:
+        one.works_queue = False
+        plans = [one.plan(SPEC) for _ in range(3)]
+        for plan in plans:
+            await one.start(plan, detach=True)
+        first = plans[0].run_id
+        await soon(lambda: one.runs[first].env_steps)
+        (host,) = await the_detached_host(home)
+        pid = one.runs[first].pid
+        host.kill()
+        await soon(lambda: not group_of(pid))
+        await soon(lambda: one.runs[first].state is RunState.LOST)
+        assert [entry.run_id for entry in one.queue.entries()] == [p.run_id for p in plans[1:]]
+        for plan in plans[1:]:
+            await one.stop(plan.run_id)
+            assert one.runs[plan.run_id].state is RunState.STOPPED
+
+
+async def test_a_run_whose_host_does_not_answer_is_ended_from_outside(
     home: HomePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trainer_core.service.others.KEEPER_S", 0.5)
-
-    async def body() -> None:
-        async with opened(home) as one:
-            one.works_queue = False
-            plan = one.plan(SPEC)
-            await one.start(plan, detach=True)
-            await soon(lambda: one.runs[plan.run_id].env_steps)
-            (host,) = await the_detached_host(home)
-            host.suspend()
-            pid = one.runs[plan.run_id].pid
-            await one.stop(plan.run_id)
-            assert not group_of(pid)
-            assert one.runs[plan.run_id].state is RunState.STOPPED
-            assert "did not answer" in one.runs[plan.run_id].reason
-
-    together(body())
+    async with opened(home) as one:
+        one.works_queue = False
+        plan = one.plan(SPEC)
+        await one.start(plan, detach=True)
+        await soon(lambda: one.runs[plan.run_id].env_steps)
+        (host,) = await the_detached_host(home)
+        host.suspend()
+        pid = one.runs[plan.run_id].pid
+        await one.stop(plan.run_id)
+        assert not group_of(pid)
+        assert one.runs[plan.run_id].state is RunState.STOPPED
+        assert "did not answer" in one.runs[plan.run_id].reason
 
 
-def test_a_run_that_nobody_trains_takes_no_commands(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home, works_queue=False) as one:
-            busy = DeviceLock.take(home, "cpu", "elsewhere")
-            plan = one.plan(SPEC)
-            await one.start(plan)
-            assert busy is not None
-            busy.release()
-            with pytest.raises(ProtocolError, match="is not running"):
-                await one.request(plan.run_id, commands.Pause)
-
-    together(body())
+async def test_a_run_that_nobody_trains_takes_no_commands(home: HomePaths) -> None:
+    async with opened(home, works_queue=False) as one:
+        busy = DeviceLock.take(home, "cpu", "elsewhere")
+        plan = one.plan(SPEC)
+        await one.start(plan)
+        assert busy is not None
+        busy.release()
+        with pytest.raises(ProtocolError, match="is not running"):
+            await one.request(plan.run_id, commands.Pause)
 
 
-def test_a_second_host_leaves_at_once(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home) as one:
-            one.works_queue = False
-            plan = one.plan(SPEC)
-            await one.start(plan, detach=True)
-            await soon(lambda: one.runs[plan.run_id].env_steps)
-            second = start_detached_host(home)
-            assert await asyncio.to_thread(second.wait, SLOW_S) == 0
-            (host,) = await the_detached_host(home)
-            host.send_signal(signal.SIGTERM)
-            await soon(lambda: one.runs[plan.run_id].state is RunState.STOPPED)
-            assert one.runs[plan.run_id].last_checkpoint
-
-    together(body())
+async def test_a_second_host_leaves_at_once(home: HomePaths) -> None:
+    async with opened(home) as one:
+        one.works_queue = False
+        plan = one.plan(SPEC)
+        await one.start(plan, detach=True)
+        await soon(lambda: one.runs[plan.run_id].env_steps)
+        second = start_detached_host(home)
+        assert await asyncio.to_thread(second.wait, SLOW_S) == 0
+        (host,) = await the_detached_host(home)
+        host.send_signal(signal.SIGTERM)
+        await soon(lambda: one.runs[plan.run_id].state is RunState.STOPPED)
+        assert one.runs[plan.run_id].last_checkpoint
 
 
-def test_runs_that_cannot_wait_train_beside_another(home: HomePaths) -> None:
-    async def body() -> None:
-        async with opened(home) as one:
-            await running(one)
-            plan = one.plan(SPEC)
-            record = await one.start(plan, wait=False)
-            assert record.state is RunState.STARTING
-            assert RunQueue(home).entries() == []
-
-    together(body())
+async def test_runs_that_cannot_wait_train_beside_another(home: HomePaths) -> None:
+    async with opened(home) as one:
+        await running(one)
+        plan = one.plan(SPEC)
+        record = await one.start(plan, wait=False)
+        assert record.state is RunState.STARTING
+        assert RunQueue(home).entries() == []
 
 
 async def the_detached_host(home: HomePaths) -> list[psutil.Process]:

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_records import update_record
-from tests.support.processes import run, start, until
+from tests.support.processes import in_service, start, until
 from trainer_core.lab.paths import RunPaths
-from trainer_core.service import TrainerService
 from trainer_core.service.telemetry import recent_metrics
 from trainer_core.wire import records
 from trainer_core.wire.errors import ConfigError, LabError
 
 
-def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=60, interval_s=0.001)
         with service.telemetry.live(run_id, capacity=8) as stream:
             await until(lambda: service.runs[run_id].state.is_end)
@@ -29,11 +28,9 @@ def test_a_slow_listener_gets_the_newest_records_and_the_count_of_the_others(tmp
         kept = [event async for event in service.telemetry.follow(run_id)]
         assert [event.seq for event in kept] == list(range(62))  # meta, 60 updates, checkpoint
 
-    run(tmp_path, body)
 
-
-def test_who_follows_the_file_misses_nothing_while_the_run_goes_on(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_who_follows_the_file_misses_nothing_while_the_run_goes_on(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=40, interval_s=0.005)
         with service.telemetry.live(run_id) as stream:
             live = asyncio.create_task(_all(stream))
@@ -45,15 +42,13 @@ def test_who_follows_the_file_misses_nothing_while_the_run_goes_on(tmp_path: Pat
         recent = await service.telemetry.recent_metrics(run_id, 3)
         assert [point["update"] for point in recent] == [38, 39, 40]
 
-    run(tmp_path, body)
-
 
 async def _all(stream) -> list[records.Event]:
     return [event async for event in stream]
 
 
-def test_exports_are_made_by_a_process_of_their_own(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_exports_are_made_by_a_process_of_their_own(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, updates=3, interval_s=0.001)
         await until(lambda: service.runs[run_id].state.is_end)
         folder = await service.telemetry.export_to_tensorboard(run_id)
@@ -68,18 +63,14 @@ def test_exports_are_made_by_a_process_of_their_own(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="no run 'x'"):
             await service.telemetry.export_to_tensorboard("x")
 
-    run(tmp_path, body)
 
-
-def test_a_run_without_records_cannot_be_exported(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_run_without_records_cannot_be_exported(tmp_path: Path) -> None:
+    async with in_service(tmp_path) as service:
         run_id = await start(service, says="")
         await until(lambda: service.runs[run_id].state.is_end)
         with pytest.raises(LabError, match="no update records yet"):
             await service.telemetry.export_to_wandb_history(run_id)
         assert await service.telemetry.recent_metrics(run_id, 5) == []
-
-    run(tmp_path, body)
 
 
 def test_recent_points_are_found_before_a_long_tail_of_other_records(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.long_validation import long_validation
-from tests.support.processes import run, start, until
+from tests.support.processes import in_service, start, until
 from tests.trainer_core.building import read_log, tiny_config, train_in, without_clocks
 from trainer_core.host.commands_while_validating import Attending
 from trainer_core.host.control import Control
@@ -21,7 +21,7 @@ from trainer_core.host.validator import Validator
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, read_meta
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import RunChanged, TrainerService
+from trainer_core.service import RunChanged
 from trainer_core.wire import commands, records
 from trainer_core.wire.run_record import RunState
 from trainer_core.wire.spec import RunSpec
@@ -31,11 +31,10 @@ UPDATE = 16 * 8
 
 @pytest.mark.usefixtures("warm")
 @pytest.mark.slow
-def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path) -> None:
+async def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path) -> None:
     """The real process behind the real service: save, hold, go on, stop."""
     config = tiny_config(eval_every=1, eval_episodes=8, total_env_steps=0, target_success=0.0)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path, long_validation(), within_s=150) as service:
         told = list[RunChanged]()
         service.subscribe(lambda n: told.append(n) if isinstance(n, RunChanged) else None)
         plan = service.plan(RunSpec.of(config))
@@ -61,12 +60,10 @@ def test_a_worker_that_validates_for_minutes_obeys_within_a_step(tmp_path: Path)
         assert {line["type"] for line in log} == {"meta", "update", "checkpoint"}
         assert not list(paths.episodes.glob("*"))
 
-    run(tmp_path, body, long_validation(), within_s=150)
-
 
 @pytest.mark.slow
-def test_a_stop_before_the_first_update_does_not_wait_for_what_loads(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_stop_before_the_first_update_does_not_wait_for_what_loads(tmp_path: Path) -> None:
+    async with in_service(tmp_path, within_s=150, command_s=60.0) as service:
         told = list[str]()
         service.subscribe(lambda n: told.append(n.detail) if isinstance(n, RunChanged) else None)
         plan = service.plan(RunSpec.of(tiny_config(total_env_steps=0)))
@@ -76,8 +73,6 @@ def test_a_stop_before_the_first_update_does_not_wait_for_what_loads(tmp_path: P
         ended = service.runs[run_id]
         assert (ended.state, ended.reason) == (RunState.STOPPED, "stopped by you")
         assert not service.home.run(run_id).train_log.read_bytes()
-
-    run(tmp_path, body, within_s=150, command_s=60.0)
 
 
 class At:
@@ -177,10 +172,9 @@ def test_a_long_validation_has_a_checkpoint_and_a_short_one_costs_none(
         assert check_log(HomePaths(tmp_path / home).run("run").train_log).errors == []
 
 
-def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> None:
+async def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> None:
     """The ladder has 0.4 s for it; it takes 0.6 s to finish and 0.6 s to save."""
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(tmp_path, command_s=0.4, terminate_s=0.1) as service:
         run_id = await start(
             service,
             updates=1000,
@@ -191,15 +185,11 @@ def test_a_stop_waits_for_a_worker_that_says_what_it_does(tmp_path: Path) -> Non
         await service.stop(run_id)
         assert service.runs[run_id].reason == "stopped by you"
 
-    run(tmp_path, body, command_s=0.4, terminate_s=0.1)
 
-
-def test_a_stop_does_not_wait_for_a_worker_that_only_beats(tmp_path: Path) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_a_stop_does_not_wait_for_a_worker_that_only_beats(tmp_path: Path) -> None:
+    async with in_service(tmp_path, command_s=0.2, terminate_s=5.0) as service:
         run_id = await start(service, updates=1000, ignore_stop=True)
         await until(lambda: service.runs[run_id].state is RunState.RUNNING)
         async with asyncio.timeout(20):
             await service.stop(run_id)
         assert "forced" in service.runs[run_id].reason
-
-    run(tmp_path, body, command_s=0.2, terminate_s=5.0)

@@ -26,7 +26,7 @@ from trainer_core.lab.recording import (
     write_recording,
 )
 from trainer_core.lab.storage_profiles import Policy, Profile, Storage, make_template, read_storage
-from trainer_core.runs import storage
+from trainer_core.runs import storage, wandb_run
 from trainer_core.runs.archive import alone, archive, restore
 from trainer_core.runs.index import RunRegistry
 from trainer_core.runs.log_reader import read_history
@@ -43,6 +43,7 @@ def home(tmp_path: Path) -> HomePaths:
     home = make_home(tmp_path / "home", runs=1, log_records=3)
     paths = home.run(RUN)
     paths.config.write_text("{}")
+    wandb_run.agree(paths, "mine")
     paths.episodes.mkdir()
     (paths.episodes / "a.gif").write_bytes(os.urandom(3000))
     (paths.root / "latest").symlink_to("episodes")
@@ -77,7 +78,9 @@ def test_a_moved_run_is_the_same_run(home: HomePaths, profiles: Storage) -> None
     file = archive(home, RUN, home.archives, remove=True)
     assert not target.exists(), "the files behind the link are gone too"
     assert restore(file, home).tags == {}
-    assert contents(home.run(RUN).root) == {name: data for name, data in before.items() if name != "latest"}
+    assert contents(home.run(RUN).root) == {
+        name: data for name, data in before.items() if name not in ("latest", wandb_run.FILE)
+    }
 
 
 def killed_at(number: int, action: Callable[[], object]) -> bool:
@@ -147,7 +150,15 @@ def test_a_folder_that_cannot_take_a_run_leaves_it_whole(
     with pytest.raises(LabError, match="the copy differs"):
         storage.move(home, RUN, "nas", profiles)
     monkeypatch.undo()
-    blocked = Storage(profiles={"nas": Profile("/proc/nas"), "away": Profile(str(home.root.parent), "remote")})
+    blocked = Storage(
+        profiles={
+            "nas": Profile("/proc/nas"),
+            "away": Profile(str(home.root.parent), "remote"),
+            "inside": Profile(str(home.videos)),
+        }
+    )
+    with pytest.raises(ConfigError, match="is inside the data folder"):
+        storage.move(home, RUN, "inside", blocked)
     with pytest.raises(ConfigError, match=r"/proc/nas: .*change it in .*storage_profiles.toml"):
         storage.move(home, RUN, "nas", blocked)
     with pytest.raises(ConfigError, match="not mounted"):

@@ -63,22 +63,18 @@ def test_records_are_the_same_with_ray_and_without(cluster: Any, tmp_path: Path)
     assert config[0] == config[1]
 
 
-def test_a_lost_node_loses_no_trial_and_a_stop_reaches_those_that_wait(cluster: Any, tmp_path: Path) -> None:
+async def test_a_lost_node_loses_no_trial_and_a_stop_reaches_those_that_wait(cluster: Any, tmp_path: Path) -> None:
     home = HomePaths(tmp_path)
     sweep = made_sweep(home, [{"learning_rate": 0.1, "total_env_steps": ENDLESS}] * 3)
     said: list[str] = []
-
-    async def lose_a_node() -> None:
-        far = on_ray(cluster, home, sweep, said)
-        task = asyncio.create_task(far.run())
-        await until(lambda: sum("begins" in line for line in said) == 2, 120)
-        await until(lambda: len(list(home.runs.glob("*/train_log.jsonl"))) == 2, 120)
-        await asyncio.to_thread(cluster.remove_node, cluster.second, False)
-        await until(lambda: any("its node was lost" in line for line in said), 120)
-        far.stop("interrupted")
-        await asyncio.wait_for(task, 120)
-
-    asyncio.run(lose_a_node())
+    far = on_ray(cluster, home, sweep, said)
+    task = asyncio.create_task(far.run())
+    await until(lambda: sum("begins" in line for line in said) == 2, 120)
+    await until(lambda: len(list(home.runs.glob("*/train_log.jsonl"))) == 2, 120)
+    await asyncio.to_thread(cluster.remove_node, cluster.second, False)
+    await until(lambda: any("its node was lost" in line for line in said), 120)
+    far.stop("interrupted")
+    await asyncio.wait_for(task, 120)
     states = [run.state for run in RunRegistry(home).reconcile().values()]
     assert RunState.STOPPED in states, "the one on the other node saved"
     assert set(states) <= {RunState.STOPPED, RunState.LOST}

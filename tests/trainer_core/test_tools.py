@@ -19,10 +19,11 @@ import pytest
 import torch
 from PIL import Image, ImageSequence
 
+from tests.trainer_core.building import recorded
 from trainer_core import player
 from trainer_core.cli.command_table import COMMANDS, Command
 from trainer_core.cli.main import main
-from trainer_core.envs.recording_writer import RecordingWriter, first_difference
+from trainer_core.envs.recording_writer import first_difference
 from trainer_core.envs.single_game import TinyGame
 from trainer_core.formats.plot import read_series, smooth
 from trainer_core.formats.video import chosen_frames
@@ -59,7 +60,8 @@ def test_train_says_where_everything_is(tmp_path: Path, capsys: pytest.CaptureFi
     assert code == 0
     assert (found["env_steps"], found["state"]) == (512, "finished")
     assert Path(found["checkpoint"], "meta.json").is_file()
-    assert call(capsys, "validate", found["log"])[0] == 0
+    for named in (found["log"], found["run_id"], "latest"):
+        assert call(capsys, "validate", named, "--home", tmp_path)[0] == 0
 
 
 def test_resume_continues_the_counters(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,16 +234,7 @@ def test_smoothing_is_unbiased_and_keeps_gaps() -> None:
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     """Two seconds of a walker that turns around."""
-    game = TinyGame()
-    game.restart(0)
-    writer = RecordingWriter(tmp_path / "rec", game, mode="human", checkpoint="", checkpoint_sha256="")
-    for frame in range(120):
-        held = (8 if frame < 60 else 1) if frame % 24 < 8 else 0
-        game.frame(held)
-        writer.add_frame(game.picture(), held)
-        if frame % 24 == 23:
-            writer.add_step(step=frame // 24 + 1, action=4, reward=0.0, dist=0.5)
-    return writer.finish()
+    return recorded(tmp_path / "rec", [8, 8, 8, 1, 1])
 
 
 def test_pictures_survive_packing() -> None:
@@ -330,7 +323,9 @@ def test_standard_output_that_is_full_or_closed_is_one_line_and_status_1(
     assert said in done.stderr
 
 
-@pytest.mark.parametrize(("module", "words"), [(LAB, "runs"), ("gui", "--help"), ("emulator", f"disassemble {ROM}")])
+@pytest.mark.parametrize(
+    ("module", "words"), [(LAB, "runs"), (LAB, "--help"), ("gui", "--help"), ("emulator", f"disassemble {ROM}")]
+)
 def test_a_reader_that_has_read_enough_is_no_error(module: str, words: str, tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)

@@ -197,23 +197,19 @@ def test_a_player_tells_what_its_policy_looks_at(home: HomePaths, tmp_path: Path
 
 
 @pytest.mark.usefixtures("warm")
-def test_a_real_player_plays_two_policies(home: HomePaths) -> None:
+async def test_a_real_player_plays_two_policies(home: HomePaths) -> None:
     """A process of its own at the other end of the pipe."""
     checkpoint = checkpoint_of(home)
-
-    async def scenario() -> None:
-        player, events = PlayerService(home), []
-        player.on_event = events.append
-        config = PlayerConfig(task="tiny_goal", checkpoint=checkpoint, rival=checkpoint, mode="greedy", speed=0.0)
-        await player.start(config)
-        assert player.frames_path is not None
-        assert FrameReader(player.frames_path).shape.envs == 2
-        await until(lambda: any(isinstance(e, records.VersusEvent) and e.draws for e in events))
-        ack = await player.request(commands.ShowSaliency, on=True)
-        assert not ack.ok
-        await player.stop()
-
-    asyncio.run(scenario())
+    player, events = PlayerService(home), []
+    player.on_event = events.append
+    config = PlayerConfig(task="tiny_goal", checkpoint=checkpoint, rival=checkpoint, mode="greedy", speed=0.0)
+    await player.start(config)
+    assert player.frames_path is not None
+    assert FrameReader(player.frames_path).shape.envs == 2
+    await until(lambda: any(isinstance(e, records.VersusEvent) and e.draws for e in events))
+    ack = await player.request(commands.ShowSaliency, on=True)
+    assert not ack.ok
+    await player.stop()
 
 
 async def until(condition: Callable[[], bool]) -> None:

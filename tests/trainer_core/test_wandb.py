@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.extras import extra_library
 from tests.support.made_records import update_record
-from tests.support.processes import PATIENCE_S, SPEC, run, until, wait_until
+from tests.support.processes import PATIENCE_S, SPEC, in_service, until, wait_until
 from tests.support.scripted_native import ScriptedNative, scripted_native
 from tests.support.wandb_server import WandbServer
 from trainer_core.formats.tensorboard import tags_of
@@ -28,7 +28,6 @@ from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.archive import LEFT_OUT
 from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.wandb_run import FILE, NOWHERE, WandbRun, agree, guest_variables, read_wandb, wandb_target
-from trainer_core.service import TrainerService
 from trainer_core.service.wandb_sender import check_wandb, start_sender
 from trainer_core.wire import records
 from trainer_core.wire.environment import child_environment
@@ -76,7 +75,7 @@ def test_a_target_is_a_project_and_a_name(text: str, found: tuple[str, str]) -> 
     assert wandb_target(text, "own") == found
 
 
-@pytest.mark.parametrize("text", ["a#b", "a%", "a:b/n", "a\x1b", "p" * 129, "p/" + "n" * 129])
+@pytest.mark.parametrize("text", ["a#b", "a%", "a:b/n", "../n", "a\x1b", "p" * 129, "p/" + "n" * 129])
 def test_what_wandb_refuses_is_one_line_before_any_process(text: str) -> None:
     with pytest.raises(ConfigError, match="W&B"):
         wandb_target(text, "own")
@@ -139,16 +138,16 @@ class Stubborn(ScriptedNative):
         return [sys.executable, "-c", STUBBORN]
 
 
-def test_without_agreement_a_guests_own_calls_reach_nobody(tmp_path: Path, connected: Callable[[], set[str]]) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_without_agreement_a_guests_own_calls_reach_nobody(
+    tmp_path: Path, connected: Callable[[], set[str]]
+) -> None:
+    fields = {spec.name: getattr(scripted_native(), spec.name) for spec in dataclasses.fields(Stubborn)}
+    async with in_service(tmp_path / "home", Stubborn(**fields)) as service:
         plan = service.plan(SPEC)
         await service.start(plan)
         await until(lambda: service.runs[plan.run_id].state.is_end)
         assert service.senders == {}
         assert connected() == {NOWHERE.removeprefix("http://").replace(":", " ")}
-
-    fields = {spec.name: getattr(scripted_native(), spec.name) for spec in dataclasses.fields(Stubborn)}
-    run(tmp_path / "home", body, Stubborn(**fields))
 
 
 def test_with_agreement_a_guests_own_calls_go_to_the_same_project(paths: RunPaths) -> None:

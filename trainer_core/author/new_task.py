@@ -46,7 +46,6 @@ TINY_TAU = (
     f"; warning: below {suggestions.LEAST_TAU:g} the same page with a letter more, or a picture "
     "scrolled by a pixel, is no goal: choose the region that counts (--mask), or another picture"
 )
-RANDOM_EPISODES = 64
 ONE_START = ": one start only, validation repeats it; --around makes more by random walks from a captured one"
 WHY_KNOWN = "nothing that was played needs more"
 

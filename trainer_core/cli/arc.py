@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say
 from trainer_core.envs.arc.agents import ArcAgent, make_agent
 from trainer_core.envs.arc.game import ArcGame, open_arc_game, open_static_game
@@ -47,8 +47,7 @@ class Options:
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     out: Path | None = None
     """Folder for scorecard.json and, of a game by the library, its recording; default: they are not kept."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def evaluate(argv: list[str]) -> dict[str, Any]:

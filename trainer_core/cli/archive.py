@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.paths import HomePaths
@@ -35,8 +35,7 @@ class Options:
     """With --older-than: leave out this number of ended runs, the newest ones."""
     dry_run: bool = False
     """List the runs and their sizes only."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class RestoreOptions:
     """Archives of `dmglab archive`."""
     check: bool = False
     """Compare the hashes only."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ plot | plot.run | run | draw the curves of one or more runs as a PNG
     plot quiet-moth-12 --out curves.png
     plot quiet-moth-12 latest --smoothing 0.6 --metrics success_rate
 validate | validate.run | file | check a train_log.jsonl against the schema
-    validate var/training/runs/RUN
+    validate latest
     validate train_log.jsonl
 export | export.run | run | write a recording as GIF, APNG, MP4 or PNGs, or the curves of a run
     export recordings/0000-start003 --out episode.mp4

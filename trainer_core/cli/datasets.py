@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.dataset_download import download
@@ -19,13 +18,7 @@ HEAD = ("dataset", "size", "state", "sha256", "source")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DownloadOptions(ListOptions):
+class DownloadOptions(HomeOptions):
     name: Annotated[str, tyro.conf.Positional]
     """Name of the dataset, such as D4RL/pen/human-v2 (Minari) or halfcheetah-medium-v2 (D4RL), or the https address of
     a file with D4RL's layout."""
@@ -38,13 +31,13 @@ class DownloadOptions(ListOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(ListOptions):
+class VerifyOptions(HomeOptions):
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Names or hashes of datasets; default all."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PruneOptions(ListOptions):
+class PruneOptions(HomeOptions):
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Names or hashes of datasets; default all that no run has learned from."""
     yes: bool = False
@@ -52,7 +45,7 @@ class PruneOptions(ListOptions):
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
-    entries = _cache(parse(ListOptions, "datasets list", argv)).entries()
+    entries = _cache(parse(HomeOptions, "datasets list", argv)).entries()
     return Result({"ok": True, "datasets": [_row(kept) for kept in entries]}, _table(entries))
 
 
@@ -90,7 +83,7 @@ def prune(argv: list[str]) -> dict[str, Any]:
     return Result(found, f"{_table(doomed)}\n{words}" if doomed else "Runs have learned from every kept dataset.")
 
 
-def _cache(options: ListOptions) -> DatasetCache:
+def _cache(options: HomeOptions) -> DatasetCache:
     return DatasetCache(home_paths(options.home))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say
 from trainer_core.formats.plot import plot_logs
 from trainer_core.host.process_start import load_torch
@@ -54,8 +54,7 @@ class Options:
     target_success: float = 0.98
     """Greedy success on held-out starts that ends the training."""
     seed: int = 1
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from trainer_core.cli.desktop import install_desktop_file, remove_desktop_file
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.tasks import BUILT_IN_TASKS, broken_tasks, list_tasks
@@ -45,8 +45,7 @@ class Options:
     """Add the app and its icon to the menu of the desktop."""
     remove_desktop: bool = False
     """Remove the app and its icon from the menu of the desktop."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.checkpoint_manifest import read_meta, read_own_meta
@@ -44,8 +44,7 @@ class Options:
     """Observations of the policy; default those of the training."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

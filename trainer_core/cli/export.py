@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.formats.gif import MAX_SCALE
@@ -40,8 +40,7 @@ class Options:
     """Last frame; -1 = the last one of the recording."""
     speed: float = field(default=1.0, metadata=limits(0.01, MAX_SPEED))
     """1.0 is the speed of a Game Boy."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

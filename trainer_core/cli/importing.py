@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.formats.import_curves import import_curves, is_logged
@@ -32,8 +32,7 @@ class Options:
     """New folder; makes a recording."""
     rom: str = ""
     """With --out: the ROM of the movie, by path or name; default the registered ROM with its hash or header."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

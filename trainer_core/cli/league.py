@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.options import Home, home_paths, make_out, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.task_lists import SEPARATOR
@@ -43,8 +43,7 @@ class Options:
     record: bool = False
     """Save the first episode of each player below HOME/players, for the Replay tab of the app."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from trainer_core.cli.output import Result, in_words, say, trained_text
+from trainer_core.cli.output import Result, in_words, say, trained_text, training_line
 from trainer_core.cli.progress import Limits
 from trainer_core.envs.startable import available_bytes, check_startable
 from trainer_core.host.control import Control
@@ -68,15 +68,8 @@ class Narrator:
         match event:
             case records.UpdateRecord() if time.monotonic() >= self._next:
                 self._next = time.monotonic() + PROGRESS_S
-                ended = event.episodes or 0  # a guest need not count them
                 self._limits.tell(event.env_steps)
-                own = round(ended * (1 - event.metrics.get("demo_start_share", 0.0)))
-                self._say(
-                    f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  "
-                    f"reward {event.reward_mean:+.4f}  "
-                    f"success {event.success_rate:.3f} of {own:<4}  "
-                    f"entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
-                )
+                self._say(training_line(event))
             case records.StateEvent() if event.detail.startswith(OFTEN):
                 self._waits_for = event.detail if event.state == "starting" else ""
                 if time.monotonic() >= self._next:

@@ -8,8 +8,9 @@ import itertools
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -20,6 +21,13 @@ from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import check_device, check_fields
 
 T = TypeVar("T")
+Home = Annotated[Path | None, tyro.conf.arg(help="Data folder; default DMGLAB_HOME, or var/ of the checkout.")]
+"""Type of the option --home, which almost every command has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomeOptions:
+    home: Home = None
 
 
 def named(argv: list[str], option: str, default: str = "") -> str:

@@ -45,6 +45,15 @@ def in_words(event: records.Event) -> str:
     return ""
 
 
+def training_line(event: records.UpdateRecord) -> str:
+    """Return the line that shows the progress of one of our own trainer's runs."""
+    own = round((event.episodes or 0) * (1 - event.metrics.get("demo_start_share", 0.0)))
+    return (
+        f"{event.env_steps:>12,} steps  {event.sps:>9,.0f}/s  reward {event.reward_mean:+.4f}  "
+        f"success {event.success_rate:.3f} of {own:<4}  entropy {event.entropy_mean:.2f}  dist {event.dist_p50:.3f}"
+    )
+
+
 def say(text: str) -> None:
     """Print lines on standard error without buffering."""
     print(_lines(text), file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, NoReturn
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.arc_games import is_arc, server_of
@@ -51,8 +51,7 @@ class Options:
     """Write a recording; the result names its folder."""
     device: str = "cpu"
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.formats.plot import plot_logs
 from trainer_core.runs.names import find_run
@@ -28,8 +28,7 @@ class Options:
     """Weight of earlier values in a moving average, 0 to 1."""
     metrics: tuple[str, ...] = ()
     """Scalars to draw, by name, instead of the usual six panels."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say, standard_output, table
 from trainer_core.runs.sql import ask
 from trainer_core.wire.fields import limits
@@ -19,8 +18,7 @@ from trainer_core.wire.fields import limits
 class Options:
     question: Annotated[str, tyro.conf.Positional]
     """One SELECT over the tables runs, records, updates, evals, checkpoints, errors, scalars."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
     csv: bool = False
     """Print comma-separated values."""
     limit: int = field(default=10_000, metadata=limits(1, 10_000_000))

@@ -6,14 +6,13 @@ import asyncio
 import dataclasses
 import signal
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import tyro
 
 from trainer_core.cli import train, train_guest
-from trainer_core.cli.options import home_paths, named, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, named, parse
 from trainer_core.cli.ordering import put_into_queue, waiting_result
 from trainer_core.cli.output import Result, say, table
 from trainer_core.lab.paths import HomePaths
@@ -52,17 +51,10 @@ class AddOptions(train.Options, Waiting):
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
-
-
-@dataclass(frozen=True)
 class RunOptions:
     run: Annotated[str, tyro.conf.Positional]
     """Run name or id, or the beginning of one."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -71,20 +63,18 @@ class MoveOptions:
     """Run name or id, or the beginning of one."""
     position: Annotated[int, tyro.conf.Positional]
     """New position; 1 starts next."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class WorkOptions:
     detach: bool = False
     """Start them from a background process that outlives this shell."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def list_waiting(argv: list[str]) -> dict[str, Any]:
-    options = parse(ListOptions, "queue list", argv)
+    options = parse(HomeOptions, "queue list", argv)
     home = home_paths(options.home)
     entries, runs = RunQueue(home).entries(), RunRegistry(home).load()
     problems = [queue_steps.why_never(home, entry) for entry in entries]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.options import Home, home_paths, make_out, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.envs.single_game import open_game
@@ -35,8 +35,7 @@ class Options:
     mode: Literal["greedy", "sample", "leave_loops"] = "sample"
     """Buttons drawn by the probabilities of the policy, so that episodes differ, or the most likely ones."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

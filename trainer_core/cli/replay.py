@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.lab.recording import read_recording
 from trainer_core.lab.roms import find_game_again
@@ -20,8 +20,7 @@ class Options:
     """Folder of a finished recording."""
     verify: bool = True
     """Accepted for older scripts; the pictures are always compared."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -6,13 +6,12 @@ A paused run continues in the process that trains it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from trainer_core.cli.launch_ranks import Nodes, spread
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.pause import reach
 from trainer_core.cli.steering import find_live, steer
 from trainer_core.cli.train_guest import resume
@@ -36,8 +35,7 @@ from trainer_core.wire.spec import NATIVE_ID, NEUTRAL
 class Options:
     run: Annotated[str, tyro.conf.Positional] = "latest"
     """Run name or id, the beginning of one, run folder, or `latest`."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
     seconds: float | None = None
     """New time limit in seconds, counted from now."""
     total_env_steps: int | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainer_core.cli.options import home_paths, make_out, parse
+from trainer_core.cli.options import Home, home_paths, make_out, parse
 from trainer_core.cli.output import Result
 from trainer_core.runs.names import find_checkpoint
 from trainer_core.wire.errors import ConfigError
@@ -34,8 +34,7 @@ class Options:
     per_step: bool = False
     """One picture for each agent step, at the speed of the game."""
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.wire.errors import ConfigError
 
@@ -17,22 +17,14 @@ from trainer_core.wire.errors import ConfigError
 class AddOptions:
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """ROM files, .gb; they stay where they are."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
-
-
-@dataclass(frozen=True)
-class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class RemoveOptions:
     rom: Annotated[str, tyro.conf.Positional]
     """Path, file name, title or SHA-256 of a registered ROM; the file stays."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def add(argv: list[str]) -> dict[str, Any]:
@@ -52,7 +44,7 @@ def add(argv: list[str]) -> dict[str, Any]:
 def list_all(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.rom_registry import list_profiles, list_roms
 
-    home = home_paths(parse(ListOptions, "rom list", argv).home)
+    home = home_paths(parse(HomeOptions, "rom list", argv).home)
     roms, profiles = list_roms(home), list_profiles(home)
     games = [(row["id"], row["title"], "ready" if row["enabled"] else "ROM missing", row["sha1"]) for row in profiles]
     text = "\n\n".join(filter(None, (_roms(roms), table(("known game", "title", "state", "SHA-1 of its ROM"), games))))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.guest_environment import RunnerEnvironment
@@ -24,17 +24,10 @@ HEAD = ("trainer", "title", "state", "algorithms", "note")
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
-
-
-@dataclass(frozen=True)
 class Options:
     runner: Annotated[str, tyro.conf.Positional] = ""
     """Trainer, by its name in `dmglab runner list`."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class TrustOptions:
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
-    home = home_paths(parse(ListOptions, "runner list", argv).home)
+    home = home_paths(parse(HomeOptions, "runner list", argv).home)
     rows = [_row(runner, home) for runner in registered_runners()]
     broken = broken_runners()
     lines = [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say, table
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.disk_use import disk_use
@@ -25,8 +24,7 @@ EMPTY = "No runs. `dmglab train` starts one."
 
 @dataclass(frozen=True)
 class Options:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
     state: str = ""
     """Only runs in this state."""
     filter: str = ""

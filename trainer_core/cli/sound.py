@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.tasks import Codec
@@ -35,8 +35,7 @@ class Options:
     """Audible channels: 1 and 2 pulse, 3 wave, 4 noise."""
     rate: int = field(default=48_000, metadata=limits(8_000, 192_000))
     """Samples per second."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runs.command_files import LOOK_S
@@ -30,8 +29,7 @@ BEGIN_S = 120.0
 class Options:
     run: Annotated[str, tyro.conf.Positional] = ""
     """Run name or id, the beginning of one, or `latest`; not needed while exactly one run trains."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def steer(command: str, argv: list[str], act: Callable[[TrainerService, str], Awaitable[None]]) -> dict[str, Any]:

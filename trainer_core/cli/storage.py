@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say, table
 from trainer_core.cli.progress import tell_progress
 from trainer_core.lab.storage_profiles import HOME_ITSELF, make_template, read_storage, switch_policy
@@ -26,8 +26,7 @@ class Options:
     """Switch the policy on: the app applies it when it starts and every hour."""
     off: bool = False
     """Switch the policy off."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -36,24 +35,21 @@ class MoveOptions:
     """Run names or ids."""
     to: str
     """Storage profile, or `home` to bring the runs back."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class ApplyOptions:
     dry_run: bool = False
     """List what would happen, and how many bytes it concerns."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class UndoOptions:
     runs: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Run names or ids; without any, all runs in the trash."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def show(argv: list[str]) -> dict[str, Any]:

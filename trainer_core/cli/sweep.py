@@ -8,12 +8,11 @@ import secrets
 import signal
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say, table
 from trainer_core.cli.train import defaults_for
 from trainer_core.lab.paths import HomePaths
@@ -88,8 +87,7 @@ class Options:
     """laptop, gpu, big_gpu, a2c or m5, as for train."""
     name: str = ""
     """Name of the sweep in lists."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

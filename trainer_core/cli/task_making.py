@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, say
 from trainer_core.cli.progress import PreparingLine
 from trainer_core.cli.task_reports import one_thread
@@ -74,8 +74,7 @@ class NewOptions:
     description: str = ""
     random_episodes: int = field(default=64, metadata=limits(0, 100_000))
     """Episodes of random buttons that measure whether the goal is too easy; 0 = no measurement."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,7 @@ class MakeOptions:
     """Distance below which a picture counts as the goal; 0 = choose it from the starts."""
     horizon: int = 128
     """Agent steps before an episode is cut off."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ class CaptureOptions:
     release_after_frames: int = 8
     codec: str = CODEC_ID
     """Buttons of a step, as for `task new`; with --base those of that task."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -137,16 +134,14 @@ class DemoOptions:
     """File for the demonstrations, instead of the folder of the task."""
     minari: str = ""
     """Also write a Minari dataset of this id, such as dmglab/door-v0; needs minari."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
 class UpdateOptions:
     task: Annotated[str, tyro.conf.Positional]
     """Id of an own task."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def new(argv: list[str]) -> dict[str, Any]:

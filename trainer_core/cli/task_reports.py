@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, HomeOptions, home_paths, parse
 from trainer_core.cli.output import Result, fields, table
 from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
@@ -24,12 +24,6 @@ HEAD = ("task", "title", "state", "note")
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
-
-
-@dataclass(frozen=True)
 class ReportOptions:
     task: Annotated[str, tyro.conf.Positional]
     """Task id, or the folder of a task."""
@@ -38,8 +32,7 @@ class ReportOptions:
     seed: int = 1
     nice: int = field(default=0, metadata=limits(0, 19))
     """Niceness of the process; a higher one leaves the processor to other programs."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +55,11 @@ class ProbeOptions:
     seed: int = field(default=1, metadata=limits(0, MAX_SEED))
     kept: Path | None = None
     """File of the pictures of the random play: read if it belongs to the same play, else written."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def list_all(argv: list[str]) -> dict[str, Any]:
-    home = home_paths(parse(ListOptions, "task list", argv).home)
+    home = home_paths(parse(HomeOptions, "task list", argv).home)
     built_in = [{"id": name, "title": title} for name, title in BUILT_IN_TASKS.items()]
     rows = [_row(task, home) for task in list_tasks(home)]
     broken = [{"folder": folder, "broken": reason} for folder, reason in broken_tasks(home).items()]

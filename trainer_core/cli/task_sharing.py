@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.lab.tasks import find_task
 from trainer_core.wire.errors import ConfigError
@@ -20,8 +20,7 @@ class ExportOptions:
     """Task id."""
     out: Path
     """The archive to write, .zip."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,7 @@ class ImportOptions:
     """An archive of `dmglab task export`."""
     id: str = ""
     """New id of the task; default the id in the archive."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,7 @@ class RemoveOptions:
     """Task id, of the home's own tasks."""
     yes: bool = False
     """Delete it; without this option the folder is only named."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def export(argv: list[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trainer_core.cli.launch_ranks import Nodes, spread
-from trainer_core.cli.options import home_paths, named, parse
+from trainer_core.cli.options import Home, home_paths, named, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.output import say
 from trainer_core.cli.train_guest import absolute_folders, detach, follow
@@ -37,8 +37,7 @@ Chosen = TypeVar("Chosen", bound="Options")
 @dataclass(frozen=True)
 class Options:
     run: RunConfig = field(default_factory=RunConfig)
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
     runner: str = NATIVE_ID
     """Trainer; `dmglab train --runner ID --help` shows the options of another library."""
     preset: str = "auto"
@@ -95,7 +94,7 @@ def options(command: str, argv: list[str], kind: type[Chosen]) -> Chosen:
             say(f"warning: {found.run.algo} does not read {name}")
     if (caution := check_algorithm(found.run)) is not None and not is_rank():
         say(f"warning: {caution.detail}; {caution.fix.lower()}")
-    if (caution := check_clips(found.run)) is not None and not is_rank():
+    if (caution := check_clips(found.run)) is not None and not found.run.on and not is_rank():
         say(f"warning: {caution.detail}")
     return found
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.ordering import Order, put_into_queue, waiting_result
-from trainer_core.cli.output import Result, in_words, say, trained_text
+from trainer_core.cli.output import Result, in_words, say, trained_text, training_line
 from trainer_core.cli.progress import Limits
 from trainer_core.host.worker import LIMITS
 from trainer_core.lab.paths import HomePaths, RunPaths
@@ -33,7 +33,7 @@ from trainer_core.wire.checks import require
 from trainer_core.wire.environment import for_children
 from trainer_core.wire.run_names import run_name
 from trainer_core.wire.run_record import RunRecord, RunState
-from trainer_core.wire.spec import NEUTRAL, RunSpec
+from trainer_core.wire.spec import NATIVE_ID, NEUTRAL, RunSpec
 
 PROGRESS_S = 2.0
 
@@ -108,7 +108,8 @@ async def _follow(asked: Order) -> dict[str, Any]:
     async for check in run_checks(plan.spec, home, runner, asked.wandb):
         require(check)
     service.open()
-    service.subscribe(Narrator(plan.run_id, Limits(plan.spec.seconds, plan.spec.total_env_steps)))
+    limits = Limits(plan.spec.seconds, plan.spec.total_env_steps)
+    service.subscribe(Narrator(plan.run_id, limits, is_native=runner.id == NATIVE_ID))
     say(f"run {plan.name or run_name(plan.run_id)} ({plan.run_id}) in {plan.run_dir}")
     return await _to_its_end(service, await service.start(plan, wait=False))
 
@@ -118,7 +119,7 @@ def resume(runner: AgentRunner, paths: RunPaths, home: HomePaths, limits: dict[s
 
     Raises LabError.
     """
-    dataclasses.replace(read_spec(paths), **limits)  # report values out of range here
+    RunSpec.from_dict(runner.id, read_spec(paths).to_dict() | limits).configure(runner.config_type)  # their ranges
     with for_children(**{LIMITS: json.dumps(limits)}):
         return asyncio.run(_go_on(runner, paths, home))
 
@@ -130,7 +131,7 @@ async def _go_on(runner: AgentRunner, paths: RunPaths, home: HomePaths) -> dict[
     async for check in run_checks(read_spec(paths), home, runner):
         if check.name != WARM_START:  # a warm start belongs to the first start only
             require(check)
-    service.subscribe(Narrator(paths.run_id))
+    service.subscribe(Narrator(paths.run_id, is_native=runner.id == NATIVE_ID))
     say(f"run {service.runs[paths.run_id].title} in {paths.root}")
     return await _to_its_end(service, await service.resume(paths.run_id, wait=False))
 
@@ -142,7 +143,7 @@ async def _to_its_end(service: TrainerService, record: RunRecord) -> dict[str, A
     record = service.runs[record.run_id]
     if sender := service.senders.get(record.run_id):
         await asyncio.to_thread(sender.wait)
-    if record.state is RunState.FAILED:
+    if record.state in (RunState.FAILED, RunState.LOST):
         return {"ok": False, "error": record.reason, **_result(record, service.home)}
     found = {"ok": True, **_result(record, service.home)}
     return Result(found, trained_text(found))
@@ -184,14 +185,15 @@ def _result(record: RunRecord, home: HomePaths) -> dict[str, Any]:
 
 
 class Narrator:
-    """Listener that reports the progress of one run on standard error, with the metric names of the library.
+    """Listener that reports the progress of one run on standard error, in the metric names of its library.
 
     The service sends notices of every run in the data folder. The library's own output is in the run's
     worker.log: CleanRL prints a line an episode.
     """
 
-    def __init__(self, run_id: str, limits: Limits | None = None) -> None:
+    def __init__(self, run_id: str, limits: Limits | None = None, *, is_native: bool = False) -> None:
         self._run_id, self._next, self._limits = run_id, 0.0, limits or Limits()
+        self._is_native = is_native
 
     def __call__(self, notice: Notice) -> None:
         run_id = notice.record.run_id if isinstance(notice, RunChanged) else notice.run_id
@@ -202,6 +204,8 @@ class Narrator:
                 if time.monotonic() >= self._next:
                     self._next = time.monotonic() + PROGRESS_S
                     self._limits.tell(event.env_steps)
+                    if self._is_native:
+                        return say(training_line(event))
                     values = "  ".join(f"{k} {v:.4g}" for k, v in list(event.metrics.items())[:5])
                     say(f"{event.env_steps:>12,} steps  {event.sps:>8,.0f}/s  {values}")
             case EventReceived(event=event) if words := in_words(event):

@@ -1,28 +1,35 @@
-"""`dmglab validate LOG`: check a train_log.jsonl against the schema."""
+"""`dmglab validate RUN`: check a train_log.jsonl against the schema."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from trainer_core.cli.options import parse
+from trainer_core.cli.options import home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.runs.log_check import check_log
+from trainer_core.runs.names import find_run
 from trainer_core.wire.errors import LabError
 
 
 @dataclass(frozen=True)
 class Options:
-    log: Annotated[Path, tyro.conf.Positional]
-    """A train_log.jsonl, or the folder of its run."""
+    log: Annotated[str, tyro.conf.Positional]
+    """Run name or id, run folder, `latest`, or a train_log.jsonl."""
+    home: Path | None = None
+    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
 
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "validate", argv)
-    path = options.log / "train_log.jsonl" if options.log.is_dir() else options.log
+    path = Path(options.log)
+    if path.name == options.log and not os.path.lexists(path):
+        path = find_run(options.log, home_paths(options.home)).root
+    path = path / "train_log.jsonl" if path.is_dir() else path
     try:
         report = check_log(path)
     except OSError as error:

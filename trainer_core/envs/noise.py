@@ -8,41 +8,15 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.state_checks import check_keys, check_like, restore_generator
-from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
+from trainer_core.envs.vec_env import StepResult, VecEnv, WrappedEnv
 
 
-class NoiseEnv:
+class NoiseEnv(WrappedEnv):
     """Wrapper of an environment that replaces `obs` and `final_obs` by noise; rewards and resets are unchanged."""
 
     def __init__(self, env: VecEnv, seed: int) -> None:
-        self._env = env
-        self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
-        self.obs_shape, self.horizon = env.obs_shape, env.horizon
-        self.shortest_limit = env.shortest_limit
-        self.start_set, self.device = env.start_set, env.device
+        super().__init__(env)
         self._rng = torch.Generator(env.device).manual_seed(seed)
-        shape = (env.num_envs, *env.obs_shape)
-        self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
-
-    @property
-    def stopwatch(self) -> Stopwatch:
-        return self._env.stopwatch
-
-    @stopwatch.setter
-    def stopwatch(self, stopwatch: Stopwatch) -> None:
-        self._env.stopwatch = stopwatch
-
-    @property
-    def episode_steps(self) -> Tensor:
-        return self._env.episode_steps
-
-    @property
-    def dist(self) -> Tensor:
-        return self._env.dist
-
-    @property
-    def start_index(self) -> Tensor:
-        return self._env.start_index
 
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
@@ -53,12 +27,6 @@ class NoiseEnv:
     def reset_to(self, starts: Tensor) -> Tensor:
         self._env.reset_to(starts)
         return self._noise()
-
-    def screens(self, count: int) -> Tensor:
-        return self._env.screens(count)
-
-    def close(self) -> None:
-        self._env.close()
 
     def step(self, actions: Tensor) -> StepResult:
         result = self._env.step(actions)

@@ -19,7 +19,7 @@ from trainer_core.envs.novelty import hash_pictures, hash_weights
 from trainer_core.envs.picture_reader import WarpHasher
 from trainer_core.envs.press_marks import draw
 from trainer_core.envs.state_checks import check_keys, check_like, check_range
-from trainer_core.envs.vec_env import StepResult, Stopwatch, VecEnv
+from trainer_core.envs.vec_env import StepResult, VecEnv, WrappedEnv
 from trainer_core.wire.shades import MAX_SHADE
 
 REMEMBERED = 256
@@ -86,41 +86,15 @@ def oftener(seen: Tensor, taken: Tensor, hashes: Tensor, num_actions: int) -> Te
     return times - times.amin(1, keepdim=True)
 
 
-class PressedEnv:
+class PressedEnv(WrappedEnv):
     """Wrapper of an environment that draws press marks (envs/press_marks.py) into the newest pictures of `obs`,
     `final_obs`."""
 
     def __init__(self, env: VecEnv) -> None:
-        self._env = env
-        self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
-        self.obs_shape, self.horizon = env.obs_shape, env.horizon
-        self.shortest_limit = env.shortest_limit
-        self.start_set, self.device = env.start_set, env.device
+        super().__init__(env)
         self._pressed = Pressed(env.num_envs, env.num_actions, env.obs_shape[1:], env.device, env.horizon)
-        shape = (env.num_envs, *env.obs_shape)
-        self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
         self._final = torch.zeros_like(self.obs)
         self._everywhere = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-
-    @property
-    def stopwatch(self) -> Stopwatch:
-        return self._env.stopwatch
-
-    @stopwatch.setter
-    def stopwatch(self, stopwatch: Stopwatch) -> None:
-        self._env.stopwatch = stopwatch
-
-    @property
-    def episode_steps(self) -> Tensor:
-        return self._env.episode_steps
-
-    @property
-    def dist(self) -> Tensor:
-        return self._env.dist
-
-    @property
-    def start_index(self) -> Tensor:
-        return self._env.start_index
 
     def reset(self, seed: int | None = None) -> Tensor:
         return self._begin(self._env.reset(seed))
@@ -146,12 +120,6 @@ class PressedEnv:
             else:
                 torch.where(ended[:, None, None, None], result.obs, self._final, out=self.obs)
         return result._replace(obs=self.obs, final_obs=self._final)
-
-    def screens(self, count: int) -> Tensor:
-        return self._env.screens(count)
-
-    def close(self) -> None:
-        self._env.close()
 
     def state_dict(self) -> dict[str, Any]:
         return {"env": self._env.state_dict(), "pressed": self._presses()}

@@ -160,6 +160,45 @@ class VecEnv(Protocol):
     def close(self) -> None: ...
 
 
+class WrappedEnv:
+    """Environment that passes on another one but for its observations, which the wrapper makes in `obs`."""
+
+    def __init__(self, env: VecEnv) -> None:
+        self._env = env
+        self.num_envs, self.num_actions, self.stack_k = env.num_envs, env.num_actions, env.stack_k
+        self.obs_shape, self.horizon = env.obs_shape, env.horizon
+        self.shortest_limit = env.shortest_limit
+        self.start_set, self.device = env.start_set, env.device
+        shape = (env.num_envs, *env.obs_shape)
+        self.obs = torch.zeros(shape, dtype=torch.uint8, device=env.device)
+
+    @property
+    def stopwatch(self) -> Stopwatch:
+        return self._env.stopwatch
+
+    @stopwatch.setter
+    def stopwatch(self, stopwatch: Stopwatch) -> None:
+        self._env.stopwatch = stopwatch
+
+    @property
+    def episode_steps(self) -> Tensor:
+        return self._env.episode_steps
+
+    @property
+    def dist(self) -> Tensor:
+        return self._env.dist
+
+    @property
+    def start_index(self) -> Tensor:
+        return self._env.start_index
+
+    def screens(self, count: int) -> Tensor:
+        return self._env.screens(count)
+
+    def close(self) -> None:
+        self._env.close()
+
+
 def check_tensor(name: str, found: Tensor, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device) -> None:
     """Raise FailureError naming the tensor unless it has this type, shape and device; nothing is read from a device."""
     if found.dtype == dtype and tuple(found.shape) == shape and _same(found.device, device):

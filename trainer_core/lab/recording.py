@@ -104,11 +104,6 @@ class Recording(msgspec.Struct, kw_only=True, frozen=True):
         pixels = self.width * self.height
         return 3 * pixels if self.format == "rgb888" else -(-pixels // 4)
 
-    @property
-    def is_game_boy(self) -> bool:
-        """True if the pictures are a Game Boy's screens."""
-        return (self.width, self.height, self.format) == (WIDTH, HEIGHT, "shades")
-
     def segment_at(self, frame: int) -> tuple[int, str]:
         """Return (first frame, file of the state before it) of the segment between jumps that holds `frame`."""
         for jump in reversed(self.jumps):

@@ -157,9 +157,12 @@ def check_warm_start(folder: str) -> Check:
 
 
 def check_clips(config: RunConfig) -> Check | None:
-    """Return a warning if the run records clips, else None."""
+    """Return a warning if the run records clips, an error where nobody would fetch them, else None."""
     if not config.record_clips:
         return None
+    if config.on:
+        detail = "clips of the training stay on the computer that trains: they are for runs on this one"
+        return Check(name="Clips", status="fail", detail=detail, fix="Record none", remedy={"record_clips": 0})
     every = f"a clip every {config.record_clips} updates: recording and encoding may slow training down"
     return Check(name="Clips", status="warn", detail=every, fix="Record none", remedy={"record_clips": 0})
 

@@ -54,17 +54,17 @@ class RemoteRunner(NativeRunner):
     """Runner of a spec whose option `on` names a Ray cluster: the courier stands for the worker."""
 
     def check_options(self, spec: RunSpec, found: Found, home: HomePaths) -> Iterable[Check]:
-        from trainer_core.runners.remote.jobs import ClusterError, RayJobs
+        from trainer_core.runners.remote.jobs import TOKEN, ClusterError, RayJobs
 
+        fix = "Start Ray there, or open the tunnel"
         config = spec.configure(RunConfig)
-        if (caution := check_algorithm(config)) is not None:
-            yield caution
+        yield from filter(None, (check_algorithm(config), check_clips(config)))
         if config.warm_start:
             yield check_warm_start(config.warm_start)
         try:
             version = RayJobs(config.on).version()
         except ClusterError as error:
-            yield Check(name="Cluster", status="fail", detail=str(error), fix="Start Ray there, or open the tunnel")
+            yield Check(name="Cluster", status="fail", detail=str(error), fix="" if TOKEN in str(error) else fix)
         else:
             yield Check(name="Cluster", status="ok", detail=f"Ray {version} at {config.on}")
 

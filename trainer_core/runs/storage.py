@@ -25,6 +25,7 @@ from trainer_core.lab import durable_files
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.recording import COMPRESSED, MANIFEST, PICTURES
 from trainer_core.lab.storage_profiles import HOME_ITSELF, Storage
+from trainer_core.runs import wandb_run
 from trainer_core.runs.archive import LEFT_OUT, MOVED, UNLINKED, alone, archive, delete, hashed
 from trainer_core.runs.disk_use import disk_use
 from trainer_core.runs.index import RunRegistry
@@ -36,6 +37,8 @@ from trainer_core.wire.run_record import STORAGE_TAG, TRASHED, RunRecord
 
 Action = Literal["compress", "move", "archive", "prune", "delete"]
 DAY_S = 86_400
+NOT_MOVED = LEFT_OUT - {wandb_run.FILE}
+"""Names in a run's folder that only served its process. The user's agreement to W&B holds wherever the run is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _check_folder(home: HomePaths, folder: Path, kind: str) -> None:
 
     A remote folder on the disk of the home is taken for one that is not mounted.
     """
+    if folder.resolve().is_relative_to(home.root.resolve()):
+        raise ConfigError(f"{folder}: is inside the data folder; name one outside it in {home.storage_profiles.name}")
     try:
         if kind == "local":
             folder.mkdir(parents=True, exist_ok=True)
@@ -176,7 +181,7 @@ def _entries(root: Path) -> Iterator[Path]:
     """Yield every folder, file and link below a run's folder that is worth keeping, folders before their files."""
     for folder, folders, names in os.walk(root):
         here = Path(folder)
-        left_out = LEFT_OUT if here == root else set()
+        left_out = NOT_MOVED if here == root else set()
         folders[:] = sorted(set(folders) - left_out)
         for name in [*folders, *sorted(set(names) - left_out)]:
             path = here / name

@@ -53,8 +53,8 @@ def wandb_target(text: str, name: str) -> tuple[str, str]:
     """
     project, _, chosen = (part.strip() for part in text.partition("/"))
     project, chosen = project or PROJECT, chosen or name
-    if any(letter in FORBIDDEN for letter in project) or not text.isprintable():
-        raise ConfigError(f"{shown(repr(project))}: a W&B project's name has none of {' '.join(FORBIDDEN)}")
+    if set(project) & set(FORBIDDEN) or project in (".", "..") or not text.isprintable():
+        raise ConfigError(f"{shown(repr(project))} is no W&B project: its name has none of {' '.join(FORBIDDEN)}")
     if len(project) > LONGEST or len(chosen) > LONGEST:
         raise ConfigError(f"W&B allows {LONGEST} characters in the name of a project or run: {shown(text)} has more")
     return project, chosen

@@ -87,26 +87,10 @@ class BadLineBudget:
 class ChildProcess(asyncio.SubprocessProtocol):
     """Child process made by `start_child`; callbacks run on the event loop."""
 
-    def __init__(
-        self,
-        *,
-        mark: str,
-        log_path: Path | None = None,
-        decode: Callable[[bytes], records.Event | None] = records.decode,
-        on_event: Callable[[records.Event], None] = lambda event: None,
-        on_bad_line: Callable[[BadLine], None] = lambda line: None,
-        on_output: Callable[[list[str]], None] = lambda lines: None,
-        on_exit: Callable[[int], None] = lambda code: None,
-    ) -> None:
+    def __init__(self, mark: str, **callbacks: Any) -> None:
+        """Wait for `begin`; `callbacks` are those of `listen`."""
         self._mark = mark
-        self.listen(
-            log_path=log_path,
-            decode=decode,
-            on_event=on_event,
-            on_bad_line=on_bad_line,
-            on_output=on_output,
-            on_exit=on_exit,
-        )
+        self.listen(**callbacks)
         self._half_output = b""
         self._held = True
         self._draining = False
@@ -302,19 +286,14 @@ async def start_child(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
-    log_path: Path | None = None,
     pass_fds: Sequence[int] = (),
-    decode: Callable[[bytes], records.Event | None] = records.decode,
-    on_event: Callable[[records.Event], None] = lambda event: None,
-    on_bad_line: Callable[[BadLine], None] = lambda line: None,
-    on_output: Callable[[list[str]], None] = lambda lines: None,
-    on_exit: Callable[[int], None] = lambda code: None,
+    **callbacks: Any,
 ) -> ChildProcess:
     """Start a process in a session of its own. Raises LabError when it cannot be started.
 
-    `env` has variables added to this process's environment. No callback is called before the caller's next await, so
-    the caller can store the child first. Call it on the event loop's own thread: a parent-death signal follows the
-    thread that forked.
+    `env` has variables added to this process's environment, `callbacks` are those of `ChildProcess.listen`. No callback
+    is called before the caller's next await, so the caller can store the child first. Call it on the event loop's own
+    thread: a parent-death signal follows the thread that forked.
     """
     require_own_environment(argv[0])
     loop = asyncio.get_running_loop()
@@ -322,15 +301,7 @@ async def start_child(
     try:
         _, child = await start_whole(
             loop.subprocess_exec(
-                lambda: ChildProcess(
-                    log_path=log_path,
-                    mark=owned[FAMILY],
-                    decode=decode,
-                    on_event=on_event,
-                    on_bad_line=on_bad_line,
-                    on_output=on_output,
-                    on_exit=on_exit,
-                ),
+                lambda: ChildProcess(owned[FAMILY], **callbacks),
                 *argv,
                 cwd=str(cwd),
                 env=child_environment(argv[0], **(env or {}), **owned),

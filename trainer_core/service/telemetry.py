@@ -135,17 +135,13 @@ class Telemetry:
         """Return the last `count` points of the run's curves, by metric name. Raises OSError."""
         return await asyncio.to_thread(recent_metrics, self._paths(run_id), count)
 
-    async def export_to_tensorboard(
-        self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
-    ) -> Path:
+    async def export_to_tensorboard(self, run_id: str) -> Path:
         """Export the run's curves as event files; return their folder. Raises LabError."""
-        return await export(self._paths(run_id), "tensorboard", on_progress)
+        return await export(self._paths(run_id), "tensorboard")
 
-    async def export_to_wandb_history(
-        self, run_id: str, on_progress: Callable[[float], None] = lambda share: None
-    ) -> Path:
+    async def export_to_wandb_history(self, run_id: str) -> Path:
         """Export the run's curves as JSON lines in W&B's history format; return their folder. Raises LabError."""
-        return await export(self._paths(run_id), "wandb_history", on_progress)
+        return await export(self._paths(run_id), "wandb_history")
 
     def _paths(self, run_id: str) -> RunPaths:
         if run_id not in self._source.runs:
@@ -153,11 +149,11 @@ class Telemetry:
         return self._source.home.run(run_id)
 
 
-async def export(run: RunPaths, kind: str, on_progress: Callable[[float], None]) -> Path:
+async def export(run: RunPaths, kind: str) -> Path:
     """Run the exporter `trainer_core.formats.<kind>` on a run in its own process; return the folder that it wrote.
 
     Raises LabError.
     """
     module = f"trainer_core.formats.{kind}"
-    result = await run_job([sys.executable, "-m", module, str(run.root)], on_progress=on_progress)
+    result = await run_job([sys.executable, "-m", module, str(run.root)])
     return Path(str(result["folder"]))

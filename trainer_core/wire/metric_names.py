@@ -32,22 +32,22 @@ TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "e
 """Metrics that a run of several tasks also reports for each task, as `<metric>/<task>`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """Description of one scalar metric. `low` and `high` bound its values; None = no bound."""
 
     name: str
     title: str
-    help: str = ""
     group: Group = "other"
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
     reduction: Reduction = "run"
+    help: str = ""
     beside: str = ""
     """Metric in whose plot this one is drawn as a further curve; empty = a plot of its own."""
     label: str = ""
     """Name of the curve in a plot of several; empty = the title."""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
 
     @property
     def is_share(self) -> bool:
@@ -59,33 +59,7 @@ def _counter(name: str, title: str, help: str, unit: str = "") -> Metric:
     return Metric(name=name, title=title, help=help, group="counter", unit=unit, low=0.0)
 
 
-def _of(
-    name: str,
-    title: str,
-    group: Group,
-    reduction: Reduction,
-    help: str,
-    beside: str = "",
-    label: str = "",
-    unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        help=help,
-        group=group,
-        unit=unit,
-        low=low,
-        high=high,
-        reduction=reduction,
-        beside=beside,
-        label=label,
-    )
-
-
-_share = functools.partial(_of, low=0.0, high=1.0)
+_share = functools.partial(Metric, low=0.0, high=1.0)
 
 
 METRICS: tuple[Metric, ...] = (
@@ -94,97 +68,97 @@ METRICS: tuple[Metric, ...] = (
     _counter("opt_steps", "Optimizer steps", "Optimizer steps so far."),
     _counter("wall_time_s", "Wall time", "Seconds of training, including resumed parts.", "s"),
 
-    _of("reward_mean", "Reward per step", "overview", "mean", "Mean reward per environment step.",
-        label="reward"),
+    Metric("reward_mean", "Reward per step", "overview", "mean", "Mean reward per environment step.",
+           label="reward"),
     _share("success_rate", "Success", "overview", "ratio",
            "Successes per ended training episode that began at the task's own starts, or a few "
            "random presses after one; 0 when none ended.", label="training"),
     _share("success_rate_demo_starts", "Success along demonstrations", "overview", "ratio",
            "The same for episodes that began along a demonstration: these begin near the goal, so it is high early.",
            "success_rate", "along demonstrations"),
-    _of("episode_return", "Return per episode", "env", "ratio",
-        "Rewards of the episodes from the task's own starts per such episode that ended; 0 when "
-        "none ended.", label="own starts"),
-    _of("episode_length", "Length of episodes", "env", "ratio",
-        "Steps of the episodes from the task's own starts per such episode that ended; 0 when none "
-        "ended.", label="own starts", unit="steps", low=0.0),
+    Metric("episode_return", "Return per episode", "env", "ratio",
+           "Rewards of the episodes from the task's own starts per such episode that ended; 0 when "
+           "none ended.", label="own starts"),
+    Metric("episode_length", "Length of episodes", "env", "ratio",
+           "Steps of the episodes from the task's own starts per such episode that ended; 0 when none "
+           "ended.", label="own starts", unit="steps", low=0.0),
     _share("done_rate", "Episode ends per step", "overview", "mean",
            "Share of environment steps that reached the goal.", label="goal"),
     _share("trunc_rate", "Time limits per step", "overview", "mean",
            "Share of environment steps that reached the time limit.", "done_rate", "time limit"),
-    _of("entropy_mean", "Entropy of the policy", "overview", "mean",
-        "Mean entropy of the policy; with 7 actions, ln 7 = 1.946 is uniform.",
-        label="entropy", unit="nats"),
-    _of("dist_p50", "Distance to goal", "overview", "last",
-        "Median distance to the goal in the last rollout.", label="median", low=0.0),
-    _of("dist_p10", "Distance to goal, nearest tenth", "overview", "last",
-        "10th percentile of the distance to the goal.", "dist_p50", "nearest tenth", low=0.0),
-    _of("dist_p90", "Distance to goal, farthest tenth", "overview", "last",
-        "90th percentile of the distance to the goal.", "dist_p50", "farthest tenth", low=0.0),
+    Metric("entropy_mean", "Entropy of the policy", "overview", "mean",
+           "Mean entropy of the policy; with 7 actions, ln 7 = 1.946 is uniform.",
+           label="entropy", unit="nats"),
+    Metric("dist_p50", "Distance to goal", "overview", "last",
+           "Median distance to the goal in the last rollout.", label="median", low=0.0),
+    Metric("dist_p10", "Distance to goal, nearest tenth", "overview", "last",
+           "10th percentile of the distance to the goal.", "dist_p50", "nearest tenth", low=0.0),
+    Metric("dist_p90", "Distance to goal, farthest tenth", "overview", "last",
+           "90th percentile of the distance to the goal.", "dist_p50", "farthest tenth", low=0.0),
 
-    _of("value_mean", "Value", "policy", "mean", "Mean prediction of the critic.", label="mean"),
-    _of("value_std", "Value deviation", "policy", "std",
-        "Standard deviation of the critic's predictions.", "value_mean", "std", low=0.0),
-    _of("value_loss", "Value loss", "policy", "loss",
-        "Half the mean squared error of the critic.", label="loss", low=0.0),
-    _of("policy_loss", "Policy loss", "policy", "loss", "Loss that the policy's gradient minimises.",
-        label="loss"),
-    _of("entropy_loss", "Entropy loss", "policy", "loss",
-        "Negative mean entropy: falls as the policy spreads.", label="loss", unit="nats"),
-    _of("approx_kl", "Approximate KL", "policy", "loss",
-        "Change of the policy by an update: Schulman's (r - 1) - ln r.", label="KL"),
+    Metric("value_mean", "Value", "policy", "mean", "Mean prediction of the critic.", label="mean"),
+    Metric("value_std", "Value deviation", "policy", "std",
+           "Standard deviation of the critic's predictions.", "value_mean", "std", low=0.0),
+    Metric("value_loss", "Value loss", "policy", "loss",
+           "Half the mean squared error of the critic.", label="loss", low=0.0),
+    Metric("policy_loss", "Policy loss", "policy", "loss", "Loss that the policy's gradient minimises.",
+           label="loss"),
+    Metric("entropy_loss", "Entropy loss", "policy", "loss",
+           "Negative mean entropy: falls as the policy spreads.", label="loss", unit="nats"),
+    Metric("approx_kl", "Approximate KL", "policy", "loss",
+           "Change of the policy by an update: Schulman's (r - 1) - ln r.", label="KL"),
     _share("clipfrac", "Clipped share", "policy", "loss",
            "Share of samples whose probability ratio was clipped.", label="ratio"),
     _share("vf_clipfrac", "Clipped values", "policy", "loss",
            "Share of samples whose value change was clipped.", "clipfrac", "value"),
-    _of("explained_variance", "Explained variance", "policy", "last",
-        "1 - Var(return - value) / Var(return); 1 is a perfect critic.", label="EV", high=1.0),
-    _of("grad_norm", "Gradient norm", "policy", "loss", "Global norm of the gradient before clipping.",
-        label="norm", low=0.0),
-    _of("learning_rate", "Learning rate", "policy", "run", "Learning rate of the next update.", label="rate",
-        low=0.0),
-    _of("advantage_mean", "Advantage", "policy", "mean", "Mean advantage estimate.",
-        label="mean"),
-    _of("advantage_min", "Lowest advantage", "policy", "min", "Lowest advantage estimate.",
-        "advantage_mean", "min"),
-    _of("advantage_max", "Highest advantage", "policy", "max", "Highest advantage estimate.",
-        "advantage_mean", "max"),
-    _of("return_mean", "Return", "policy", "mean", "Mean return that the critic learns.",
-        label="mean"),
-    _of("return_min", "Lowest return", "policy", "min", "Lowest return.", "return_mean", "min"),
-    _of("return_max", "Highest return", "policy", "max", "Highest return.",
-        "return_mean", "max"),
-    _of("vpred_mean", "Value prediction", "policy", "mean", "Mean value that the critic predicted, beside the return.",
-        "return_mean", "predicted"),
-    _of("value_min", "Lowest value", "policy", "min", "Lowest prediction of the critic.",
-        "value_mean", "min"),
-    _of("value_max", "Highest value", "policy", "max", "Highest prediction of the critic.",
-        "value_mean", "max"),
+    Metric("explained_variance", "Explained variance", "policy", "last",
+           "1 - Var(return - value) / Var(return); 1 is a perfect critic.", label="EV", high=1.0),
+    Metric("grad_norm", "Gradient norm", "policy", "loss", "Global norm of the gradient before clipping.",
+           label="norm", low=0.0),
+    Metric("learning_rate", "Learning rate", "policy", "run", "Learning rate of the next update.", label="rate",
+           low=0.0),
+    Metric("advantage_mean", "Advantage", "policy", "mean", "Mean advantage estimate.",
+           label="mean"),
+    Metric("advantage_min", "Lowest advantage", "policy", "min", "Lowest advantage estimate.",
+           "advantage_mean", "min"),
+    Metric("advantage_max", "Highest advantage", "policy", "max", "Highest advantage estimate.",
+           "advantage_mean", "max"),
+    Metric("return_mean", "Return", "policy", "mean", "Mean return that the critic learns.",
+           label="mean"),
+    Metric("return_min", "Lowest return", "policy", "min", "Lowest return.", "return_mean", "min"),
+    Metric("return_max", "Highest return", "policy", "max", "Highest return.",
+           "return_mean", "max"),
+    Metric("vpred_mean", "Value prediction", "policy", "mean",
+           "Mean value that the critic predicted, beside the return.", "return_mean", "predicted"),
+    Metric("value_min", "Lowest value", "policy", "min", "Lowest prediction of the critic.",
+           "value_mean", "min"),
+    Metric("value_max", "Highest value", "policy", "max", "Highest prediction of the critic.",
+           "value_mean", "max"),
 
     _share("reset_rate", "Resets per step", "env", "mean",
            "Share of environment steps that ended an episode.", label="resets"),
-    _of("episodes", "Episodes per record", "env", "sum", "Episodes that ended since the previous record.",
-        label="episodes", low=0.0),
+    Metric("episodes", "Episodes per record", "env", "sum", "Episodes that ended since the previous record.",
+           label="episodes", low=0.0),
     _share("demo_start_share", "Episodes begun along demonstrations", "env", "ratio",
            "Share of ended episodes that began along a demonstration.", label="along demonstrations"),
     _share("done_rate_own_starts", "Goals per step, own starts", "env", "ratio",
            "Share of the steps of episodes from the task's own starts that reached the goal.",
            "done_rate", "goal, own starts"),
-    _of("reward_min", "Lowest reward", "env", "min", "Lowest reward of a step.", label="min"),
-    _of("reward_max", "Highest reward", "env", "max", "Highest reward of a step.",
-        "reward_min", "max"),
-    _of("reward_p10", "Reward, lowest tenth", "env", "last", "10th percentile of the rewards of the last rollout.",
-        "reward_min", "lowest tenth"),
-    _of("reward_p50", "Reward, median", "env", "last", "Median reward of the last rollout.",
-        "reward_min", "median"),
-    _of("reward_p90", "Reward, highest tenth", "env", "last", "90th percentile of the rewards of the last rollout.",
-        "reward_min", "highest tenth"),
+    Metric("reward_min", "Lowest reward", "env", "min", "Lowest reward of a step.", label="min"),
+    Metric("reward_max", "Highest reward", "env", "max", "Highest reward of a step.",
+           "reward_min", "max"),
+    Metric("reward_p10", "Reward, lowest tenth", "env", "last", "10th percentile of the rewards of the last rollout.",
+           "reward_min", "lowest tenth"),
+    Metric("reward_p50", "Reward, median", "env", "last", "Median reward of the last rollout.",
+           "reward_min", "median"),
+    Metric("reward_p90", "Reward, highest tenth", "env", "last", "90th percentile of the rewards of the last rollout.",
+           "reward_min", "highest tenth"),
 
-    _of("sps", "Environment steps per second", "perf", "run",
-        "Environment steps per second since the previous record, including validation.",
-        label="steps/s", low=0.0),
-    _of("updates_per_s", "Updates per second", "perf", "run",
-        "Updates per second since the previous record.", label="updates/s", low=0.0),
+    Metric("sps", "Environment steps per second", "perf", "run",
+           "Environment steps per second since the previous record, including validation.",
+           label="steps/s", low=0.0),
+    Metric("updates_per_s", "Updates per second", "perf", "run",
+           "Updates per second since the previous record.", label="updates/s", low=0.0),
     _share("time/emulate", "Time split", "perf", "run",
            "Share of training time spent in the emulator.", label="emulate"),
     _share("time/observe", "Observing", "perf", "run",

@@ -392,26 +392,7 @@ Event = (
     | SoundEvent
     | RollEvent
 )
-RECORD_TYPES: tuple[type[Record], ...] = (
-    MetaRecord,
-    UpdateRecord,
-    EpisodeRecord,
-    EvalRecord,
-    CheckpointRecord,
-    ResumeRecord,
-    ErrorRecord,
-    StateEvent,
-    HeartbeatEvent,
-    AckEvent,
-    PlayEvent,
-    PolicyEvent,
-    SaliencyEvent,
-    VersusEvent,
-    WallEvent,
-    BeliefsEvent,
-    SoundEvent,
-    RollEvent,
-)
+RECORD_TYPES: tuple[type[Record], ...] = Event.__args__
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Event)

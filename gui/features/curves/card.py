@@ -22,7 +22,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
@@ -115,7 +114,6 @@ class PlotCard(QWidget):
         """Key of the state that the last `redraw` began to draw; `_shown_range` is its range of x."""
         self._shown_range = (0.0, 1.0)
         self._press: QPoint | None = None
-        self._has_ring = False
         self.setObjectName(PLOT_PREFIX + spec.metric)
         self.setAccessibleName(tr("Plot of {title}", title=spec.title))
         self.setMinimumHeight(74)
@@ -423,7 +421,6 @@ class PlotCard(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._has_ring = event.reason() != Qt.FocusReason.MouseFocusReason
         self.focused.emit()
         self._show_tools()
         self.update()
@@ -481,12 +478,9 @@ class PlotCard(QWidget):
 
     @guarded
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the ground of plots, and a ring inside the edge while the card has the focus by the keyboard."""
+        """Paint the ground of plots."""
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(theme.current().base))
-            if self.hasFocus() and self._has_ring:
-                painter.setPen(QPen(QColor(theme.current().text), 2))
-                painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.maximise_wanted.emit()

@@ -273,6 +273,7 @@ class PlotSection(QWidget):
         for place, card in enumerate(cards):
             card.setFixedHeight(CARD_HEIGHT)
             self._grid.addWidget(card, place // columns, place % columns)
+            QWidget.setTabOrder(cards[place - 1] if place else self.toggle, card)
             card.show()
         for place in range(columns):
             self._grid.setColumnStretch(place, 1)

@@ -46,7 +46,7 @@ class DiskDialog(Sheet):
         self.table = self._make_table()
         put(column, (self.table, 1), self._retention(), self._policy(), self._buttons())
         self.table.setMinimumHeight(TABLE_HEAD + 4 * ROW)
-        self.resize(800, 0)
+        self.resize(940, 0)
         for changed in (archives.changed, storage.changed):
             changed.connect(self.renew)
         self.finished.connect(lambda: archives.changed.disconnect(self.renew))

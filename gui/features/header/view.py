@@ -46,8 +46,8 @@ TINY, NARROW, MIDDLE = 960, 1240, 1400
 """Widths in pixels below which steps and words are left out, sparkline and time too, and the sparkline is short."""
 TASK_WIDTH, LONG_TASK = 112, 200
 """Width in pixels of the task's name in a narrow window, and the greatest elsewhere."""
-LEFT_WIDTH, REASON_WIDTH = 124, 240
-"""Width in pixels of the time left, and the greatest of the reason why a run ended."""
+STEPS_WIDTH, LEFT_WIDTH, REASON_WIDTH = 116, 124, 240
+"""Widths in pixels of the steps and of the time left, and the greatest of both, for a reason why a run ended."""
 LONGEST = 26
 """Most characters of a run's name."""
 _WHILE = {
@@ -114,7 +114,7 @@ class RunHeader(QWidget):
         self.line = Sparkline()
         row.addWidget(self.line)
         self.steps, self.ran, self.left = (
-            Fact("headerSteps", 116),
+            Fact("headerSteps", STEPS_WIDTH),
             Fact("headerTime", 76),
             Fact("headerLeft", LEFT_WIDTH),
         )
@@ -262,9 +262,7 @@ class RunHeader(QWidget):
         found = success_of(told) if told is not None else None
         if found is not None:
             at = "" if state.is_end or not found.at else f", {since(found.at)}"
-            self._write_success(
-                found.rate, f"{found.words}{at}\n{training.validating}".strip(), is_held_out=found.is_held_out
-            )
+            self._write_success(found.rate, f"{found.words}{at}", is_held_out=found.is_held_out)
         elif run is not None and run.best_success_rate:
             self._write_success(run.best_success_rate, tr("best so far"), is_held_out=True)
         else:
@@ -273,6 +271,7 @@ class RunHeader(QWidget):
         last = told.last_update if told is not None else None
         steps = last.env_steps if last is not None else run.env_steps if run is not None else 0
         rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not state.is_end else ""
+        self.steps.setFixedWidth(STEPS_WIDTH)
         self.steps.write(tr("Steps"), number(steps), rate)
         self._write_time(run, told)
 
@@ -290,15 +289,15 @@ class RunHeader(QWidget):
                 reason_words(run.reason) or ago(run.finished_at),
                 ago(run.finished_at) if run.reason else "",
             )
-            wide = self.left.value.sizeHint().width() if self.width() >= MIDDLE else 0
-            self.left.setFixedWidth(min(max(LEFT_WIDTH, wide), REASON_WIDTH))
+            self._widen(self.left, LEFT_WIDTH)
             return
-        self.left.setFixedWidth(LEFT_WIDTH)
         if state in _BEFORE:
             waits = self._telemetry.waits.get(run.run_id, "") if run is not None else ""
             self.ran.write("", "")
             self.left.write(tr("Before the first update"), waits or (notice.detail if notice is not None else ""))
+            self._widen(self.left, LEFT_WIDTH)
             return
+        self.left.setFixedWidth(LEFT_WIDTH)
         self.ran.write(tr("Running for"), clock_text(elapsed), remark)
         if notice is not None and notice.force_at:
             wait = max(0.0, notice.force_at - time.monotonic())
@@ -306,6 +305,11 @@ class RunHeader(QWidget):
             return
         left = time_left(told, elapsed) if told is not None and state is RunState.RUNNING else None
         self.left.write(tr("Time left"), about(left), training.unconfirmed or (left.words if left is not None else ""))
+
+    def _widen(self, fact: Fact, least: int) -> None:
+        """Give a fact the room that its value needs, at least `least` pixels, where the window has it."""
+        wide = fact.value.sizeHint().width() if self.width() >= MIDDLE else 0
+        fact.setFixedWidth(min(max(least, wide), REASON_WIDTH))
 
     def _write_success(self, rate: float | None, words: str, *, is_held_out: bool = False) -> None:
         self.big.setText("\u2013" if rate is None else f"{rate * 100:.0f}")
@@ -334,6 +338,7 @@ class RunHeader(QWidget):
         self._draw(told, color, float(card.env_steps))
         best = tr("best of {count}", count=watched.siblings()) if watched.is_best else ""
         self.steps.write(tr("Checkpoint"), tr("{count:,} steps", count=card.env_steps), best)
+        self._widen(self.steps, STEPS_WIDTH)
         median = found.median_steps_to_goal if found is not None else 0
         self.ran.write(tr("To the goal"), f"{median:.0f}" if median else "\u2013", tr("median steps"))
         count = tr("{goals} of {episodes}", goals=watched.goals, episodes=watched.episodes)

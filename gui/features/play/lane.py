@@ -17,7 +17,15 @@ from trainer_core.wire.records import PlayEvent
 HEIGHT, CELL = 24, 21
 LONGEST = 160
 """Steps that are remembered; a very wide window shows about so many."""
-SIGNS = {"UP": "\u2191", "DOWN": "\u2193", "LEFT": "\u2190", "RIGHT": "\u2192", "START": "S", "SELECT": "E"}
+SIGNS = {
+    "UP": "\u2191",
+    "DOWN": "\u2193",
+    "LEFT": "\u2190",
+    "RIGHT": "\u2192",
+    "START": "S",
+    "SELECT": "E",
+    "none": "\u00b7",
+}
 GOAL, END = "\u2713", "\u2013"
 
 

@@ -109,7 +109,7 @@ class Strip(QWidget):
         if DOCK_COMMAND in self._actions.all():
             self._key.setText(self._actions[DOCK_COMMAND].shortcut().toString(NATIVE))
         learns = self._session.mode is Mode.AGENT
-        for widget in (self._rules[1], self._rules[2], self.operations, self.summary):
+        for widget in (self._rules[1], self._rules[2], self.operations):  # the summary keeps the others from growing
             widget.setVisible(learns)
         # A policy that plays is "Use trained", whatever the next run would be.
         watches = self._situations.now is Situation.WATCH

@@ -14,6 +14,7 @@ from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry
 from gui.kit.boxes import named
 from gui.kit.containers import Segmented
+from gui.kit.labels import ElidedBox
 from gui.kit.words import tr
 from gui.state.session import Mode, Session
 
@@ -39,7 +40,7 @@ def mode_switch(session: Session, actions: ActionRegistry, prefix: str = "") -> 
 
 
 def plain_box(name: str, accessible: str) -> QComboBox:
-    made = named(QComboBox(), name, accessible)
+    made = named(ElidedBox(), name, accessible)
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(10)
     return made

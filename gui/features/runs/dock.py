@@ -25,7 +25,7 @@ from trainer_core.wire.run_record import RunRecord
 
 _WIDTHS = {
     SHOWN: 32, "Name": 164, "State": 112, "Algorithm": 80, "Steps": 88, "Best success": 100, "Time": 64, "Started": 104,
-    "Device": 60, DIFFERS: 176, CROSSHAIR: 144,
+    "Device": 60, DIFFERS: 176, CROSSHAIR: 168,
 }  # fmt: skip
 _FIRST_TO_GO = ("Device", "Time", "Algorithm", "Started", "Steps", DIFFERS, "Best success", CROSSHAIR)
 """Columns that a narrow table hides in this order, before the user's own from the last: it never scrolls sideways."""

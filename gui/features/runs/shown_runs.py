@@ -7,7 +7,7 @@ from collections import Counter
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.features.runs.columns import differing
-from gui.kit.plot_shapes import place_text, value_text
+from gui.kit.plot_shapes import place_text, short_number, value_text
 from gui.kit.words import tr
 from gui.state.metric_series import CLOCK
 from gui.state.seed_groups import flat
@@ -18,7 +18,15 @@ ABOUT_SHOWN = (DIFFERS, CROSSHAIR)
 """Names of the two columns, which are empty for a run that is not on show."""
 OWN_COLUMN = {"task", "algo", "device", "tasks"}
 """Configuration fields that the table shows anyway."""
-SHORT = {"learning_rate": "lr", "ent_coef": "entropy", "num_envs": "envs", "num_steps": "rollout", "obs_source": "obs"}
+SHORT = {
+    "learning_rate": "lr",
+    "ent_coef": "entropy",
+    "num_envs": "envs",
+    "num_steps": "rollout",
+    "obs_source": "obs",
+    "seconds": "limit",
+    "target_success": "target",
+}
 """Short words for configuration fields; others are written as they are, without underscores."""
 LATER_MS = 50
 """Milliseconds for which changes are collected: the crosshair moves sixty times a second."""
@@ -50,11 +58,12 @@ class ShownRuns(QObject):
         return len(self._telemetry.shown()) < 2
 
     def head(self) -> str:
-        """Return the title of the column of values, such as `Success at 30,720`."""
+        """Return the title of the column of values, such as `Success at 30.7k`."""
         x, line = self._telemetry.crosshair, self._telemetry.crosshair_line
         if x is None or line is None:
             return tr(CROSSHAIR)
-        place = place_text(x, by_clock=self._telemetry.x_axis == CLOCK)
+        by_clock = self._telemetry.x_axis == CLOCK
+        place = place_text(x, by_clock=True) if by_clock else short_number(x)  # the crosshair shows all its digits
         return tr("{title} at {place}", title=line.title, place=place)
 
     def text(self, run_id: str, column: str) -> str:
@@ -97,9 +106,11 @@ def _short(name: str) -> str:
 
 
 def _number(text: str) -> str:
-    """Return the text of a small number as 1e-3; other texts unchanged."""
+    """Return the text of a small number as 1e-3, of a whole one without its point; other texts unchanged."""
     try:
         value = float(text)
     except ValueError:
         return text
-    return f"{value:.2e}".replace(".00e", "e").replace("0e", "e").replace("e-0", "e-") if 0 < value < 0.01 else text
+    if not 0 < value < 0.01:
+        return text.removesuffix(".0")
+    return f"{value:.2e}".replace(".00e", "e").replace("0e", "e").replace("e-0", "e-")

@@ -19,7 +19,6 @@ from gui.state.failures import Failure, failure_of_check
 from trainer_core.service.preflight import Check
 
 _SIGNS = {"ok": ("ok", "good"), "warn": ("!", "warn"), "fail": ("x", "bad")}
-CHECK_COUNT = 6
 _TASK = re.compile(r"\b[a-z0-9_]+(?:/[a-z0-9_]+)*")
 """What may be the id of a task."""
 ROW = 20
@@ -120,7 +119,7 @@ class ChecksView(QWidget):
         """Return the result of all checks in a few words, and the colour role of the sign that stands before them."""
         count = len(self._checks)
         if self._checking:
-            return tr("Checking {count} of {check_count}", count=count, check_count=CHECK_COUNT), "muted"
+            return tr("Checking, {count} done", count=count), "muted"
         if not count:
             return tr("Not checked yet"), "muted"
         failed, doubtful = (sum(check.status == status for check in self._checks) for status in ("fail", "warn"))

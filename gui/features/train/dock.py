@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from gui.features.train.controller import TrainingController
 from gui.features.train.datasets import DatasetBar, DatasetsController
@@ -14,7 +14,7 @@ from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.boxes import hbox, named, put, scrolling, vbox
 from gui.kit.containers import Dock, Segmented
-from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label, rule
+from gui.kit.labels import LABEL_WIDTH, ElidedBox, ElidedLabel, label, rule
 from gui.kit.words import tr
 from gui.state.checkpoints import CheckpointList
 from gui.state.session import Operation, Session
@@ -124,7 +124,7 @@ class TrainingDock(Dock):
         grid.setColumnMinimumWidth(0, LABEL_WIDTH)
         grid.setColumnStretch(1, 1)
         grid.addWidget(label(tr("Preset"), "muted"), 0, 0)
-        self.presets = named(QComboBox(), names.PRESET_BOX, tr("Preset"))
+        self.presets = named(ElidedBox(), names.PRESET_BOX, tr("Preset"))
         for name, preset in PRESETS.items():
             self.presets.addItem(tr(preset.title), name)
             self.presets.setItemData(self.presets.count() - 1, tr(preset.summary), Qt.ItemDataRole.ToolTipRole)

@@ -13,7 +13,7 @@ from gui.features.train.draft import ConfigDraft
 from gui.kit.boxes import hbox, vbox
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
-from gui.kit.labels import LABEL_WIDTH, ElidedLabel, icon_button, label, set_role
+from gui.kit.labels import LABEL_WIDTH, ElidedBox, ElidedLabel, icon_button, label, set_role
 from gui.kit.object_names import CONFIG_FORM
 from gui.kit.words import as_python, in_language, tr
 from gui.state.config_fields import GROUPS, FieldSpec
@@ -132,7 +132,7 @@ class ConfigForm(QWidget):
             set_role(section.note, "role", "error" if wrong else "muted")
 
 
-class ChoiceBox(QComboBox):
+class ChoiceBox(ElidedBox):
     """Combo box that ignores the mouse wheel, so that scrolling the form does not change a value."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.support.guests import ended, history, home_with, in_service
-from tests.support.processes import until
+from tests.support.guests import ended, history, home_with
+from tests.support.processes import in_service, until
 from trainer_core.envs.arc import session
 from trainer_core.envs.arc.agents import Explorer, parse_turn, patches
 from trainer_core.envs.arc.env import ArcVecEnv
@@ -33,7 +33,6 @@ from trainer_core.lab.recording import read_recording, read_steps
 from trainer_core.lab.trust import sha256_of, trust
 from trainer_core.play.clips.opening import open_clip
 from trainer_core.runners.arc.runner import ARC
-from trainer_core.service import TrainerService
 from trainer_core.wire import records
 from trainer_core.wire.buttons import ACTION_MASKS, ACTIONS
 from trainer_core.wire.errors import ConfigError, LabError, TaskError
@@ -194,8 +193,8 @@ def test_a_game_of_clicks_cannot_be_trained_with_buttons(home: HomePaths, tmp_pa
         open_arc_game("arc/xx01", home)
 
 
-def test_the_explorer_wins_and_its_run_is_recorded(home: HomePaths) -> None:
-    async def body(service: TrainerService) -> None:
+async def test_the_explorer_wins_and_its_run_is_recorded(home: HomePaths) -> None:
+    async with in_service(home.root) as service:
         spec = RunSpec(runner="arc", task="arc/sl01", total_env_steps=500, options={"algo": "explore"})
         record = await service.start(service.plan(spec))
         record = await ended(service, record.run_id)
@@ -210,8 +209,6 @@ def test_the_explorer_wins_and_its_run_is_recorded(home: HomePaths) -> None:
         recording = read_recording(folder)
         assert (recording.width, recording.height, recording.format) == (64, 64, "rgb888")
         assert read_steps(folder, recording)[-1].success
-
-    in_service(home, body)
 
 
 # -- without the library --------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from tests.support.extras import need_extras
-from tests.support.guests import history, home_with, in_service, newest, run_to_end
+from tests.support.guests import history, home_with, newest, run_to_end
+from tests.support.processes import in_service
 from trainer_core.lab.checkpoint_manifest import read_meta
 from trainer_core.lab.datasets import DatasetCache
 from trainer_core.lab.paths import HomePaths, default_home
 from trainer_core.runners.corl.flags import SCRIPTS, arguments
 from trainer_core.runners.corl.runner import CORL, CorlConfig, check_spaces
 from trainer_core.runners.guest.checkout import KNOWN_COMMITS, check_checkout, checkout_commit
-from trainer_core.service import TrainerService
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.records import UpdateRecord
 from trainer_core.wire.run_record import RunState
@@ -156,7 +156,7 @@ def test_each_script_is_asked_in_its_own_words(algo: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", SCRIPTS)
-def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
+async def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
     need_extras()
     checkout = Path(os.environ.get("DMGLAB_CORL", default_home() / "corl"))
     if not (checkout / "algorithms" / SCRIPTS[algo].path).is_file():
@@ -182,8 +182,7 @@ def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
         "log_every": 10,
         "arguments": more,
     }
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = RunSpec(runner="corl", task="offline", total_env_steps=20, options=options)
         run = await run_to_end(service, spec)
         steps = 35 if algo == "finetune_spot" else 30 if algo.startswith("finetune") else 20
@@ -201,8 +200,6 @@ def test_a_script_runs_unmodified_and_saves(tmp_path: Path, algo: str) -> None:
             )
             heir = await run_to_end(service, warm)
             assert (heir.state, heir.env_steps > 20) == (RunState.FINISHED, True), heir.reason
-
-    in_service(home, body)
     assert script.read_bytes() == before
 
 
@@ -235,7 +232,10 @@ assert (offline.worst, offline.best) == (1, 3) and offline.make("x").reset().sha
 for name, change, words in (
     ("lacks", {"timeouts": None}, "lacks timeouts"),
     ("short", {"rewards": np.ones(5)}, "one row per step"),
-    ("nan", {"rewards": np.full(6, np.nan)}, "no finite numbers"),
+    ("nan", {"rewards": np.full(6, np.nan)}, "has rewards that are no finite numbers"),
+    ("blind", {"observations": seen * np.nan}, "has observations that are no finite numbers"),
+    ("flat", {"actions": np.zeros(6)}, "one row per step"),
+    ("empty", {name: rows[:0] for name, rows in good.items()}, "has no steps"),
     ("wide", {"observations": np.zeros((6, 4))}, "has observations of [4] numbers, Pendulum-v1 of [3]"),
 ):
     try:

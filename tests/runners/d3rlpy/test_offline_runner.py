@@ -18,13 +18,13 @@ import pytest
 import torch
 
 from tests.support.extras import need_extras
-from tests.support.guests import ended, history, home_with, in_service, newest, plays, run_to_end
+from tests.support.guests import ended, history, home_with, newest, plays, run_to_end
 from tests.support.imports import CHECKOUT
+from tests.support.processes import in_service
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import TrainerService
 from trainer_core.service.preflight import run_checks
 from trainer_core.wire import records
 from trainer_core.wire.run_record import RunState
@@ -71,10 +71,9 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["bc", "cql", "iql"])
-def test_resumed_is_the_run_that_was_never_stopped(algo: str, recordings: Path, tmp_path: Path) -> None:
+async def test_resumed_is_the_run_that_was_never_stopped(algo: str, recordings: Path, tmp_path: Path) -> None:
     home = home_with("d3rlpy", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         whole = await run_to_end(service, offline_spec(recordings, 40, algo))
         assert whole.state is RunState.FINISHED, whole.reason
         half = await run_to_end(service, offline_spec(recordings, 20, algo))
@@ -94,14 +93,11 @@ def test_resumed_is_the_run_that_was_never_stopped(algo: str, recordings: Path, 
         assert [event.env_steps for event in updates] == [10, 20, 30, 40]
         assert "loss" in updates[-1].metrics
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_recordings_become_a_dataset_that_trains_validates_and_plays(recordings: Path, tmp_path: Path) -> None:
+async def test_recordings_become_a_dataset_that_trains_validates_and_plays(recordings: Path, tmp_path: Path) -> None:
     home = home_with("d3rlpy", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = offline_spec(recordings, 20, eval_every=20, eval_episodes=2)
         first = await run_to_end(service, spec)
         assert first.state is RunState.FINISHED, first.reason
@@ -118,18 +114,15 @@ def test_recordings_become_a_dataset_that_trains_validates_and_plays(recordings:
         assert "leave data_sha256 empty" in wrong.reason
         await plays(home, folder, TASK)
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_preflight_wants_demonstrations(tmp_path: Path) -> None:
+async def test_preflight_wants_demonstrations(tmp_path: Path) -> None:
     home = home_with("d3rlpy", tmp_path)
     np.savez(tmp_path / "main_data.hdf5", nothing=np.zeros(1))
     broken = tmp_path / "set" / "data"
     broken.mkdir(parents=True)
     (broken / "main_data.hdf5").write_bytes(b"no dataset")
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         spec = offline_spec(tmp_path / "nowhere", 20)
         failed = [c async for c in run_checks(spec, home, find_runner("d3rlpy")) if c.status == "fail"]
         assert [check.name for check in failed] == ["Demonstrations"]
@@ -137,5 +130,3 @@ def test_preflight_wants_demonstrations(tmp_path: Path) -> None:
         record = await run_to_end(service, offline_spec(broken.parent, 20))
         assert record.state is RunState.FAILED
         assert "no Minari dataset that can be read" in record.reason
-
-    in_service(home, body)

@@ -21,8 +21,8 @@ import pytest
 from msgspec import UNSET
 
 from tests.support.extras import need_extras
-from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, run_to_end
-from tests.support.processes import until
+from tests.support.guests import PATIENCE_S, ended, history, home_with, newest, run_to_end
+from tests.support.processes import in_service, until
 from trainer_core.host.control import Control
 from trainer_core.host.progress import Counters, RunProgress
 from trainer_core.host.run import Host
@@ -37,7 +37,6 @@ from trainer_core.runners.rllm.verl_process import POINTER, Supervisor
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
 from trainer_core.runs.log_writer import RunWriter
-from trainer_core.service import TrainerService
 from trainer_core.service.preflight import run_checks
 from trainer_core.wire import commands, records
 from trainer_core.wire.errors import ConfigError
@@ -327,10 +326,9 @@ def weights(folder: Path) -> bytes:
 
 
 @pytest.mark.slow
-def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
+async def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
     home, (once, half) = home_with("rllm", tmp_path), (rllm_spec(8), rllm_spec(5))
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root, within_s=3 * PATIENCE_S) as service:
         whole = await run_to_end(service, once)
         assert whole.state is RunState.FINISHED, whole.reason
         first = await run_to_end(service, half)
@@ -349,15 +347,12 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
         assert [event.env_steps for event in learned] == list(range(1, 9))
         assert {"actor/pg_loss", "response_length/mean"} <= set(learned[-1].metrics)
 
-    in_service(home, body, 3 * PATIENCE_S)
-
 
 @pytest.mark.slow
-def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
+async def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
     home = home_with("rllm", tmp_path)
     spec = rllm_spec(0, eval_every=2, eval_episodes=2, rollouts=2, wandb_tables=True, table_rows=3, table_every=1)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root, within_s=3 * PATIENCE_S) as service:
         record = await service.start(service.plan(spec))
         run_id, paths = record.run_id, home.run(record.run_id)
         await until(lambda: service.runs[run_id].env_steps >= 2, PATIENCE_S)
@@ -387,14 +382,11 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
             assert kept["columns"] == list(COLUMNS)
             assert len(kept["data"]) == 3
 
-    in_service(home, body, 3 * PATIENCE_S)
-
 
 @pytest.mark.slow
-def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path) -> None:
+async def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path) -> None:
     home = home_with("rllm", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root, within_s=3 * PATIENCE_S) as service:
         donor = await run_to_end(service, rllm_spec(1))
         folder = newest(home, donor.run_id)
         heir = await run_to_end(service, rllm_spec(1, warm_start=str(folder), learning_rate=1e-9))
@@ -411,8 +403,6 @@ def test_it_begins_with_a_donors_weights_and_refuses_a_torn_model(tmp_path: Path
         assert str(broken) in refused.reason
         assert "\n" not in refused.reason
 
-    in_service(home, body, 3 * PATIENCE_S)
-
 
 OF_A_CRITIC = {
     *(f"critic/{name}" for name in ("vf_loss", "vf_clipfrac", "vpred_mean", "grad_norm", "vf_explained_var")),
@@ -422,7 +412,7 @@ OF_A_CRITIC = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("critic", [False, True])
-def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path, critic: bool) -> None:
+async def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Path, critic: bool) -> None:
     need_extras()
     python = os.environ.get("DMGLAB_VERL", "")
     if not python:
@@ -430,8 +420,7 @@ def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Pat
     home = home_with("rllm", tmp_path)
     more = {"max_prompt": 32, "eval_every": 1, "checkpoint_every": 2, "rollouts": 2, "critic": critic}
     spec = rllm_spec(2, algo="verl", rollout="hf", verl_python=python, **more)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root, within_s=6 * PATIENCE_S) as service:
         run = await run_to_end(service, spec, 5 * PATIENCE_S)  # Ray takes minutes to start
         assert run.state is RunState.FINISHED, run.reason
         updates = await history(service, run.run_id, records.UpdateRecord)
@@ -445,5 +434,3 @@ def test_verl_updates_the_small_model_and_its_files_become_records(tmp_path: Pat
         pointer = json.loads((newest(home, run.run_id) / POINTER).read_text())
         assert (home.run(run.run_id).root / pointer["path"] / "actor").is_dir()
         assert batches(home.run(run.run_id).root)
-
-    in_service(home, body, 6 * PATIENCE_S)

@@ -13,8 +13,8 @@ import psutil
 import pytest
 import torch
 
-from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, plays, run_to_end
-from tests.support.processes import until
+from tests.support.guests import PATIENCE_S, ended, history, home_with, newest, plays, run_to_end
+from tests.support.processes import in_service, until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.skrl.runner import SkrlConfig
@@ -57,10 +57,9 @@ def test_numbers_that_are_left_to_the_runner_fit_the_device_and_are_in_the_plan(
 
 
 @pytest.mark.slow
-def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
+async def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
     home = home_with("skrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         whole = await run_to_end(service, skrl_spec(512))
         assert whole.state is RunState.FINISHED, whole.reason
         half = await run_to_end(service, skrl_spec(256))
@@ -85,14 +84,11 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
         assert len(updates) == 4
         assert {"Loss / Policy loss", "Stats / Algorithm update time (ms)"} <= set(updates[-1].metrics)
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
+async def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
     home = home_with("skrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         record = await service.start(service.plan(skrl_spec(0, eval_every=512, eval_episodes=8)))
         run_id, paths = record.run_id, home.run(record.run_id)
         await until(lambda: service.runs[run_id].env_steps >= 512, PATIENCE_S)
@@ -115,14 +111,11 @@ def test_it_does_what_its_capabilities_say(tmp_path: Path) -> None:
         for folder in checkpoint_manifest.list_checkpoints(paths):
             assert checkpoint_manifest.verify(folder).runner == "skrl"
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_it_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
+async def test_it_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
     home = home_with("skrl", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         donor = await run_to_end(service, skrl_spec(256))
         folder = newest(home, donor.run_id)
         warm = skrl_spec(128, warm_start=str(folder), learning_rate=1e-7)
@@ -134,5 +127,3 @@ def test_it_begins_with_a_donors_weights_and_plays(tmp_path: Path) -> None:
         assert refused.state is RunState.FAILED
         assert "weights do not fit the network" in refused.reason
         await plays(home, folder)
-
-    in_service(home, body)

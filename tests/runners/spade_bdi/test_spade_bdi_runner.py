@@ -15,15 +15,15 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.support.guests import PATIENCE_S, ended, history, home_with, in_service, newest, plays, run_to_end
-from tests.support.processes import until
+from tests.support.guests import PATIENCE_S, ended, history, home_with, newest, plays, run_to_end
+from tests.support.processes import in_service, until
 from trainer_core.lab import checkpoint_manifest
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.spade_bdi.experience import Experience
 from trainer_core.runners.spade_bdi.runner import SPADE_BDI, named_skills
 from trainer_core.runs.config_file import write_config
 from trainer_core.runs.log_check import check_log
-from trainer_core.service import EventReceived, PlayerService, TrainerService
+from trainer_core.service import EventReceived, PlayerService
 from trainer_core.wire import records
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.playing import PlayerConfig
@@ -120,24 +120,22 @@ def test_wrong_plans_are_one_line_with_a_place(tmp_path: Path, text: str, words:
         ),
     ],
 )
-def test_plans_that_fail_midway_end_the_run_with_one_line(tmp_path: Path, plan: str, place: str, words: str) -> None:
+async def test_plans_that_fail_midway_end_the_run_with_one_line(
+    tmp_path: Path, plan: str, place: str, words: str
+) -> None:
     home, bad = home_with("spade_bdi", tmp_path), tmp_path / "bad.asl"
     bad.write_text(f"!go.\n+!go <- {plan}")
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         failed = await run_to_end(service, bdi_spec(bad, 100))
         assert failed.state is RunState.FAILED
         assert place in failed.reason
         assert words in failed.reason
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) -> None:
+async def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         whole = await run_to_end(service, bdi_spec(plans, 400))
         assert whole.state is RunState.FINISHED, whole.reason
         half = await run_to_end(service, bdi_spec(plans, 150))
@@ -160,15 +158,13 @@ def test_resumed_is_the_run_that_was_never_stopped(tmp_path: Path, plans: Path) 
         (announced,) = (await history(service, whole.run_id, records.CheckpointRecord))[-1:]
         assert announced.sha256 == checkpoint_manifest.verify(newest(home, whole.run_id)).files["mind.json"]
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(tmp_path: Path, plans: Path) -> None:
+async def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
     told: list[records.BeliefsEvent] = []
+    async with in_service(home.root) as service:
 
-    async def body(service: TrainerService) -> None:
         def notice(one: object) -> None:
             if isinstance(one, EventReceived) and isinstance(one.event, records.BeliefsEvent):
                 told.append(one.event)
@@ -194,19 +190,17 @@ def test_it_tells_its_mind_on_the_loopback_only_and_leaves_no_orphan(tmp_path: P
         await until(lambda: not any(one.is_running() for one in company), PATIENCE_S)
         await plays(home, newest(home, run_id))
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans: Path) -> None:
+async def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
     plans.write_text(PLANS + "+advice(How)[source(Who)] <- .send(Who, tell, result(How, 3)).")
     guide = tmp_path / "guide.asl"
     guide.write_text("+player(Player) <- .send(Player, tell, advice(draw)).")
     argv = [SPADE_BDI.at(home).interpreter, "-m", "trainer_core.runners.spade_bdi.guide"]
     told: list[str] = []
+    async with in_service(home.root) as service:
 
-    async def body(service: TrainerService) -> None:
         def notice(one: object) -> None:
             if isinstance(one, EventReceived) and isinstance(one.event, records.BeliefsEvent):
                 told[:] = one.event.messages
@@ -227,14 +221,11 @@ def test_an_agent_of_another_process_is_heard_and_answered(tmp_path: Path, plans
         assert (late.returncode, late.stderr.count("\n")) == (1, 1)
         assert "no run's XMPP server answers" in late.stderr
 
-    in_service(home, body)
-
 
 @pytest.mark.slow
-def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(tmp_path: Path, plans: Path) -> None:
+async def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(tmp_path: Path, plans: Path) -> None:
     home = home_with("spade_bdi", tmp_path)
-
-    async def body(service: TrainerService) -> None:
+    async with in_service(home.root) as service:
         donor = await run_to_end(service, bdi_spec(plans, 200))
         folder = newest(home, donor.run_id)
         heir = await run_to_end(service, bdi_spec(plans, 1, warm_start=str(folder), coach="none"))
@@ -249,5 +240,3 @@ def test_a_donors_experience_warms_it_and_its_player_tells_its_mind(tmp_path: Pa
             await until(lambda: any(isinstance(e, records.BeliefsEvent) for e in seen), PATIENCE_S)
         finally:
             await player.stop()
-
-    in_service(home, body)

@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from emulator import Cartridge, EmulatorError
-from trainer_core.cli.options import home_paths
+from trainer_core.cli.options import Home, home_paths
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import named_rom
 from trainer_core.lab.tasks import BUILT_IN_TASKS, Episode, Goal, Rom, Starts, Task, TaskManifest, find_task
@@ -52,8 +52,7 @@ class GameOptions:
     task: str = ""
     """A task instead of a ROM: its ROM and its first start state."""
     device: str = "cpu"
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trainer_core.cli.launch_ranks import spread
-from trainer_core.cli.options import home_paths, parse
+from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.host.control import Control
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.tasks import Task
@@ -47,8 +47,7 @@ class Options:
     """Fail below this number of environment steps per second, all GPUs together."""
     gpus: int = 1
     """Number of processes, one for each GPU (or part of the CPU); num_envs is per process."""
-    home: Path | None = None
-    """Data folder; default DMGLAB_HOME, or var/ of the checkout."""
+    home: Home = None
 
 
 def run(argv: list[str]) -> dict[str, Any]:

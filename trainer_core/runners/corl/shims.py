@@ -50,8 +50,9 @@ class Offline:
             raise ConfigError(f"{self.file}: no dataset that can be read: {told}") from None
         seen, acted = self.columns["observations"], self.columns["actions"]
         self.space = tuple(gymnasium.spaces.Box(-np.inf, np.inf, rows.shape[1:]) for rows in (seen, acted))
-        if not np.isfinite(self.columns["rewards"]).all():
-            raise ConfigError(f"{self.file}: has rewards that are no finite numbers")
+        for name, rows in self.columns.items():
+            if not np.isfinite(rows).all():
+                raise ConfigError(f"{self.file}: has {name} that are no finite numbers")
         ends = np.flatnonzero(self.columns["terminals"] | self.columns["timeouts"])
         returns = np.add.reduceat(self.columns["rewards"], [0, *(ends[:-1] + 1)])
         self.worst, self.best = float(returns.min()), float(returns.max())
@@ -129,7 +130,7 @@ class Offline:
 def _read_d4rl(file: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a file with D4RL's layout: f32, but bool for `terminals` and `timeouts`.
 
-    Raises ConfigError for a file that lacks one, or whose arrays do not have one row per step.
+    Raises ConfigError for a file that lacks one, without steps, or whose arrays do not have one row per step.
     """
     with h5py.File(file) as stored:
         wanted = ("observations", "actions", "rewards", "terminals", "timeouts")
@@ -138,7 +139,9 @@ def _read_d4rl(file: Path) -> dict[str, np.ndarray]:
         rows = {name: np.asarray(stored[name]) for name in wanted}
         rows |= {name: np.asarray(stored[name]) for name in ("next_observations",) if name in stored}
     steps = len(rows["rewards"])
-    if not steps or any(len(values) != steps for values in rows.values()) or rows["observations"].ndim != 2:
+    if not steps:
+        raise ConfigError(f"{file}: has no steps")
+    if any(len(values) != steps for values in rows.values()) or {rows[n].ndim for n in wanted[:2]} != {2}:
         shapes = ", ".join(f"{name} {list(values.shape)}" for name, values in rows.items())
         raise ConfigError(f"{file}: arrays do not have one row per step: {shapes}")
     found = {name: values.astype(bool if name in wanted[3:] else np.float32) for name, values in rows.items()}

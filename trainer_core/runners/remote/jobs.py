@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from trainer_core.wire.environment import server_key
 from trainer_core.wire.errors import FailureError
 
-ANSWER_S, PACKAGE_S = 10.0, 600.0
+ANSWER_S, SUBMIT_S, PACKAGE_S = 10.0, 120.0, 600.0
 SILENCE_S = 5.0
 """Seconds without a byte after which a followed log is asked for anew; a worker writes every second."""
 MOST_BYTES = 512 << 20
@@ -58,7 +58,7 @@ class RayJobs:
 
     def submit(self, **job: Any) -> None:
         """Submit a job with these fields of Ray's JobSubmitRequest."""
-        self._object("POST", "/api/jobs/", json.dumps(job).encode())
+        self._object("POST", "/api/jobs/", json.dumps(job).encode(), SUBMIT_S)
 
     def info(self, job: str) -> dict[str, Any]:
         """Return the state of a job as Ray's JobDetails. Raises UnknownError too."""
@@ -92,9 +92,9 @@ class RayJobs:
         query = urlencode({"node_id": node, "filename": name, "lines": -1, **how})
         return self._ask("GET", f"/api/v0/logs/{kind}?{query}", b"", SILENCE_S if kind == "stream" else PACKAGE_S)
 
-    def _object(self, method: str, path: str, body: bytes = b"") -> dict[str, Any]:
+    def _object(self, method: str, path: str, body: bytes = b"", patience_s: float = 0.0) -> dict[str, Any]:
         try:
-            found = json.loads(self._ask(method, path, body).read())
+            found = json.loads(self._ask(method, path, body, patience_s).read())
         except ValueError:
             found = None
         except (OSError, HTTPException) as error:
