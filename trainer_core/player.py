@@ -31,7 +31,7 @@ from trainer_core.play.roll_loop import RollLoop
 from trainer_core.play.thoughts import Tell
 from trainer_core.play.versus import Versus, VersusLoop
 from trainer_core.wire import commands, records
-from trainer_core.wire.errors import LabError, ProtocolError, in_words
+from trainer_core.wire.errors import LabError, in_words
 from trainer_core.wire.event_pipe import Pipe
 from trainer_core.wire.playing import PlayerConfig, read_player_config
 from trainer_core.wire.process_guard import die_with_parent, end_group
@@ -97,13 +97,8 @@ def _open(
 
 
 def _listen(inbox: Inbox) -> None:
-    # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
-    with open(0, "rb", buffering=0, closefd=False) as lines:
-        for line in lines:
-            try:
-                inbox.put(commands.decode(line))
-            except ProtocolError as error:
-                print(f"player: {error}", file=sys.stderr)
+    for command in commands.from_standard_input("player"):
+        inbox.put(command)
     inbox.put(None)
 
 

@@ -31,7 +31,8 @@ def test_the_fonts_come_with_the_app_and_all_figures_are_equally_wide(qapp: QApp
         (theme.mono_font(), "JetBrains Mono"),
     ):
         assert QFontInfo(font).family() == family
-        assert len({round(QFontMetricsF(font).horizontalAdvance(figure), 1) for figure in "0123456789"}) == 1
+        widths = [QFontMetricsF(font).horizontalAdvance(figure) for figure in "0123456789"]
+        assert max(widths) - min(widths) < 0.25, "hinting moves them by a fraction; a 1 of its own width is 3 less"
     for file in theme.FONTS.glob("*.?tf"):
         assert QFontDatabase.addApplicationFont(str(file)) >= 0, file
 
@@ -108,6 +109,8 @@ def test_a_file_dialog_begins_where_that_kind_of_file_was_last(
 
 def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qtbot: QtBot, qapp: QApplication) -> None:
     theme.apply_theme(qapp, "dark")
+    for other in qapp.topLevelWidgets():  # windows that other tests left would take the pointer
+        other.hide()
     window, table = QWidget(), row_table("t", "Table", ["Name", "Count"], numbers=[1])
     QVBoxLayout(window).addWidget(table)
     theme.dress(window)
@@ -121,8 +124,13 @@ def test_a_table_marks_the_whole_row_under_the_pointer_and_every_other_row(qtbot
         return table.viewport().grab().toImage().pixelColor(place).name()
 
     assert [ground(row, 0) for row in range(3)] == [theme.DARK.window, theme.DARK.zebra, theme.DARK.window]
-    qtbot.mouseMove(table.viewport(), table.visualRect(table.model().index(2, 0)).center())
-    qtbot.waitUntil(lambda: ground(2, 0) != theme.DARK.window)
+
+    def is_lit() -> bool:
+        for row in (0, 2):  # from row to row: Qt tells nothing of a pointer that was there before
+            qtbot.mouseMove(table.viewport(), table.visualRect(table.model().index(row, 0)).center())
+        return ground(2, 0) != theme.DARK.window
+
+    qtbot.waitUntil(is_lit)
     hover = QColor(theme.DARK.hover)
     for column in range(2):
         lit = QColor(ground(2, column))

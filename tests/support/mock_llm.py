@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tests.support import loopback
 from trainer_core.play.league.llm import SCALE
 from trainer_core.wire.buttons import ACTIONS
 from trainer_core.wire.shades import GREY_LEVELS
@@ -32,13 +33,8 @@ def serving(model: Model, port: int = 0) -> Iterator[str]:
     """Its base URL, while it is served."""
     server = ThreadingHTTPServer(("127.0.0.1", port), _handler(model))
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with loopback.serving(server):
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def completion(text: str) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.loopback import serving
 
 VERSION = b'{"version": "4", "ray_version": "2.60.0", "ray_commit": "b7f4259e", "session_name": "session_2026-11-27"}'
 NODE = "0e4cade08b9d500bdb4f2527732ac9b414d830589b2263cd22eeceeb"
@@ -105,10 +106,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def dashboard(folder: Path, output: bytes, **how: Any) -> Iterator[Dashboard]:
     """Serve a job whose run trained in `folder` and whose output is `output`, until the end of the block."""
-    server = Dashboard(folder, output, **how)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
+    with serving(Dashboard(folder, output, **how)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()

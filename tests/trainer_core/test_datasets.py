@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.loopback import serving
 from trainer_core.cli.main import main
 from trainer_core.lab import dataset_download, datasets
 from trainer_core.lab.dataset_download import address_of, download
@@ -67,14 +68,9 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield made
-    made.over.set()
-    made.shutdown()
-    thread.join()
-    made.server_close()
+    with serving(Server()) as made:
+        yield made
+        made.over.set()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -9,6 +10,7 @@ import os
 import struct
 import time
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,16 @@ def _copied(value: Any) -> Any:
     return value
 
 
+@contextlib.contextmanager
+def fitting(folder: Path) -> Iterator[None]:
+    """Report as CheckpointError that the weights which the block loads from `folder` do not fit its network."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RuntimeError, OSError, safetensors.SafetensorError) as error:
+        text = " ".join(str(error).split())[:MAX_REASON]
+        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
+
+
 def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[PixelActorCritic, CheckpointMeta]:
     """Return a checkpoint's network and manifest, the weights verified against their hash.
 
@@ -169,14 +181,11 @@ def load_policy(folder: Path, device: torch.device | str = "cpu") -> tuple[Pixel
     """
     layout.read_own_meta(folder)
     meta = layout.verify(folder, (layout.POLICY,))
-    try:
+    with fitting(folder):
         marked = meta.config.get("obs_source") == "marked"
         policy = PixelActorCritic(meta.policy, meta.obs_shape, meta.num_actions, marked=marked)
         weights = safetensors.torch.load(read_regular(folder / layout.POLICY, layout.MAX_BYTES[layout.POLICY]))
         policy.load_state_dict(weights)
-    except (KeyError, ValueError, RuntimeError, OSError, safetensors.SafetensorError) as error:
-        text = " ".join(str(error).split())[:MAX_REASON]
-        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
     spoilt = [name for name, value in weights.items() if not bool(value.isfinite().all())]
     if spoilt:
         raise CheckpointError(f"{folder / layout.POLICY}: {spoilt[0]} holds NaN or infinity; use another checkpoint")

@@ -32,7 +32,7 @@ from trainer_core.runs.log_writer import RunWriter
 from trainer_core.runs.run_lock import INHERITED, RunLock
 from trainer_core.wire import commands, records
 from trainer_core.wire.config import RunConfig
-from trainer_core.wire.errors import FailureError, LabError, ProtocolError
+from trainer_core.wire.errors import FailureError, LabError
 from trainer_core.wire.event_pipe import LossyPipe, Pipe
 from trainer_core.wire.process_guard import GRACE_S, die_with_parent, end_group, on_stop_signals
 from trainer_core.wire.spec import RunSpec
@@ -54,19 +54,12 @@ PARENT_GONE = "the parent process is gone"
 
 def listen(control: Control, writer: RunWriter) -> None:
     """Take commands until standard input ends; then save and end the whole process group."""
-    # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
-    with open(0, "rb", buffering=0, closefd=False) as lines:
-        for line in lines:
-            try:
-                command = commands.decode(line)
-            except ProtocolError as error:
-                print(f"worker: {error}", file=sys.stderr)
-                continue
-            detail = obey(command, control, writer)
-            writer.tell(records.AckEvent, id=command.id, ok=not detail, detail=detail)
-            if isinstance(command, commands.Stop) and not control.begun:
-                writer.tell(records.StateEvent, state="stopped", detail=NOTHING_YET)
-                end_group(0)  # it may load or compile for minutes, and has nothing to save
+    for command in commands.from_standard_input("worker"):
+        detail = obey(command, control, writer)
+        writer.tell(records.AckEvent, id=command.id, ok=not detail, detail=detail)
+        if isinstance(command, commands.Stop) and not control.begun:
+            writer.tell(records.StateEvent, state="stopped", detail=NOTHING_YET)
+            end_group(0)  # it may load or compile for minutes, and has nothing to save
     control.stop(PARENT_GONE)
     if control.begun:
         time.sleep(GRACE_S)

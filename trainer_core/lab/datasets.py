@@ -264,8 +264,8 @@ class DatasetCache:
         )
 
 
-def check_space(dataset: Dataset, home: HomePaths, memory_bytes: int) -> Check:
-    """Check that the disk holds a copy of the dataset, and `memory_bytes` of memory its arrays.
+def check_space(dataset: Dataset, home: HomePaths, memory_bytes: int | None) -> Check:
+    """Check that the disk holds a copy of the dataset, and the device's free memory, None = unknown, its arrays.
 
     The scripts hold each array once as it was read and once in a replay buffer.
     """
@@ -278,8 +278,8 @@ def check_space(dataset: Dataset, home: HomePaths, memory_bytes: int) -> Check:
     if free < copies + SPARE_BYTES:
         status, fix = "fail", "Free some space, or start with --home on another disk"
         detail += f"; {size(free)} of the disk are free"
-    elif memory_bytes < 2 * needed + SPARE_BYTES:
-        status, fix = "warn", "Take a smaller dataset, or a computer with more memory"
+    elif memory_bytes is not None and memory_bytes < 2 * needed + SPARE_BYTES:
+        status, fix = "warn", "Take a smaller dataset, or a device with more memory"
         detail += f"; {size(memory_bytes)} are free"
     return Check(name="Data space", status=status, detail=detail, fix=fix)
 

@@ -270,13 +270,16 @@ def plan(home: HomePaths, storage: Storage, now: float | None = None) -> list[St
     spared = {run.run_id for run in ended[max(0, len(ended) - policy.keep) :]}
     for run in ended:
         age, root = (now - run.finished_at) / DAY_S, home.run(run.run_id).root
-        size = disk_use(home, run.run_id).total
-        if run.run_id not in spared and 0 < policy.prune_after_days < age:
-            steps.append(Step("prune", run.run_id, size))
-        elif run.run_id not in spared and 0 < policy.archive_after_days < age:
-            steps.append(Step("archive", run.run_id, size))
-        elif run.run_id not in spared and 0 < policy.move_after_days < age and not root.is_symlink():
-            steps.append(Step("move", run.run_id, size))
+        action: Action | None = None
+        if run.run_id not in spared:
+            if 0 < policy.prune_after_days < age:
+                action = "prune"
+            elif 0 < policy.archive_after_days < age:
+                action = "archive"
+            elif 0 < policy.move_after_days < age and not root.is_symlink():
+                action = "move"
+        if action is not None:
+            steps.append(Step(action, run.run_id, disk_use(home, run.run_id).total))
         elif 0 < policy.compress_after_days < age and (
             packable := sum(path.stat().st_size for path in _logs(RunPaths(root)))
         ):
@@ -328,7 +331,7 @@ def pack(path: Path, packed: Path) -> None:
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         with path.open("rb") as source, gzip.open(partial, "rb") as again:
-            if hashlib.file_digest(source, "sha256").digest() != _digest(again):
+            if hashlib.file_digest(source, "sha256").digest() != hashlib.file_digest(again, "sha256").digest():
                 raise LabError(f"{partial}: the compressed copy differs from {path}; check that disk")
         shutil.copystat(path, partial)
         durable_files.rename(partial, packed)
@@ -337,13 +340,6 @@ def pack(path: Path, packed: Path) -> None:
         raise disk_error(path, error) from None
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _digest(file: gzip.GzipFile) -> bytes:
-    digest = hashlib.sha256()
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    return digest.digest()
 
 
 def _logs(run: RunPaths) -> list[Path]:

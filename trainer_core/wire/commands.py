@@ -7,6 +7,8 @@ process saves its state and ends, with its children.
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -236,6 +238,19 @@ _decoder = msgspec.json.Decoder(AnyCommand)
 def encode(command: Command) -> bytes:
     """Return the command as one JSON line, newline included."""
     return _encoder.encode(command) + b"\n"
+
+
+def from_standard_input(process: str) -> Iterator[AnyCommand]:
+    """Yield the commands on standard input until it ends; print a line that is none, as `process`'s complaint."""
+    # Unbuffered: a thread inside a buffered reader aborts the interpreter when it shuts down.
+    with open(0, "rb", buffering=0, closefd=False) as lines:
+        for line in lines:
+            try:
+                command = decode(line)
+            except ProtocolError as error:
+                print(f"{process}: {error}", file=sys.stderr, flush=True)
+                continue
+            yield command
 
 
 def decode(line: bytes | str) -> AnyCommand:

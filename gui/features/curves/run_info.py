@@ -27,7 +27,7 @@ from gui.kit.actions import ActionRegistry, action_button
 from gui.kit.containers import empty_page
 from gui.kit.labels import button, label, size_text
 from gui.kit.style_sheet import BOLD, GAP, SMALL_PX
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, in_thread
 from gui.state.config_fields import field_specs
 from gui.state.run_notes import RunNotes
@@ -232,7 +232,7 @@ def sections_of(meta: MetaRecord, size: int, wandb: WandbRun | None = None) -> S
             (tr("Name"), wandb.name, False),
             (tr("Page"), wandb.url, False),
             (tr("State"), tr(wandb.state.capitalize()), False),
-            (tr("Records sent"), f"{wandb.rows:,}", False),
+            (tr("Records sent"), number(wandb.rows, ","), False),
             (tr("Clips and tables"), f"{wandb.uploaded} / {len(wandb.files)}" if wandb.files else "", False),
             (tr("Reason"), wandb.reason, False),
         ]

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from gui.features.train.draft import ConfigDraft
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import hbox, named, put
 from gui.kit.labels import ElidedLabel, ago, set_role, size_text
-from gui.kit.words import tr
+from gui.kit.words import number, tr
 from gui.state.bridge import Bridge, in_thread
 from gui.state.notices import Notices
 from trainer_core.lab.dataset_download import address_of
@@ -76,7 +77,7 @@ class DatasetsController(QObject):
         """Return the state of the form's dataset as text, and the text's colour role."""
         kept = self.kept
         if self.doing:
-            return f"{self.doing} {self.progress:.0%}", "muted"
+            return f"{self.doing} {number(self.progress, '.0%')}", "muted"
         if kept is not None:
             words, role = _STATES[kept.state]
             return tr(words, size=size_text(kept.size_bytes), ago=ago(kept.checked_at)), role
@@ -191,19 +192,14 @@ class DatasetBar(QWidget):
         super().__init__()
         self.setObjectName("datasetBar")
         self._datasets = datasets
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(8)
-        self.badge = ElidedLabel("", "muted")
-        self.badge.setObjectName("datasetBadge")
-        self.badge.setAccessibleName(tr("State of the dataset"))
-        row.addWidget(self.badge, 1)
+        row = hbox(self, margins=(12, 0, 12, 0), spacing=8)
+        self.badge = named(ElidedLabel("", "muted"), "datasetBadge", tr("State of the dataset"))
         self.bar = QProgressBar()
         self.bar.setAccessibleName(tr("Progress with the dataset"))
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setFixedWidth(72)
-        row.addWidget(self.bar)
+        put(row, (self.badge, 1), self.bar)
         for name in ("downloadDataset", "verifyDataset", "cancelDataset"):
             made = action_button(actions[name], f"{name}Button")
             made.setProperty("flat", True)

@@ -9,7 +9,6 @@ import asyncio
 import json
 import socket
 import subprocess
-import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ import pytest
 import torch
 
 from tests.support.guests import ended, history, home_with
+from tests.support.loopback import serving
 from tests.support.processes import in_service, until
 from trainer_core.envs.arc import session
 from trainer_core.envs.arc.agents import Explorer, parse_turn, patches
@@ -357,14 +357,9 @@ class _Nonsense(BaseHTTPRequestHandler):
     ],
 )
 def test_a_server_that_talks_nonsense_is_named(answer: bytes, said: str) -> None:
-    server = HTTPServer(("127.0.0.1", 0), type("Handler", (_Nonsense,), {"answer": answer}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(HTTPServer(("127.0.0.1", 0), type("Handler", (_Nonsense,), {"answer": answer}))) as server:
         game = RestGame(f"http://127.0.0.1:{server.server_port}", "ls20")
         with pytest.raises(LabError, match=said):
             game.begin(0)
-    finally:
-        server.shutdown()
-        server.server_close()
     with pytest.raises(LabError, match="no ARC server answers there"):
         RestGame(f"http://127.0.0.1:{server.server_port}", "ls20")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import psutil
-
 from trainer_core.lab.datasets import Dataset, DatasetCache, as_object, check_space
+from trainer_core.lab.memory_estimate import available_for
 from trainer_core.lab.paths import HomePaths
 from trainer_core.runners.guest.checkout import check_checkout
 from trainer_core.runners.guest.config import CheckoutFields, GuestConfig
@@ -105,7 +104,7 @@ class CorlRunner(GuestRunner):
         yield told
         if told.status == "ok":
             dataset = DatasetCache(home).find(config.data, quick=True)
-            yield check_space(dataset, home, psutil.virtual_memory().available)
+            yield check_space(dataset, home, available_for(config.device, found))
 
 
 def check_spaces(dataset: Dataset, environment: str) -> None:

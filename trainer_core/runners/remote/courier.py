@@ -302,18 +302,12 @@ class Courier:
 
 def listen(courier: Courier, writer: RunWriter) -> None:
     """Take commands until standard input ends; then end this process, while the job goes on."""
-    with open(0, "rb", buffering=0, closefd=False) as lines:
-        for line in lines:
-            try:
-                command = commands.decode(line)
-            except ProtocolError as error:
-                print(f"worker: {error}", file=sys.stderr, flush=True)
-                continue
-            is_stop = isinstance(command, commands.Stop)
-            detail = "" if is_stop else f"a run on another host takes no {type(command).__name__}"
-            writer.tell(records.AckEvent, id=command.id, ok=is_stop, detail=detail)
-            if is_stop:
-                threading.Thread(target=_stop, args=(courier, writer), daemon=True).start()
+    for command in commands.from_standard_input("worker"):
+        is_stop = isinstance(command, commands.Stop)
+        detail = "" if is_stop else f"a run on another host takes no {type(command).__name__}"
+        writer.tell(records.AckEvent, id=command.id, ok=is_stop, detail=detail)
+        if is_stop:
+            threading.Thread(target=_stop, args=(courier, writer), daemon=True).start()
     end_group(1)
 
 

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.translation import GREY_STEP
-from trainer_core.host.checkpoint import load_plain
+from trainer_core.host.checkpoint import fitting, load_plain
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.runners.rllib.runner import RllibConfig
 from trainer_core.wire.environment import tell_libraries
-from trainer_core.wire.errors import CheckpointError
 
 tell_libraries(RAY_USAGE_STATS_ENABLED="0", RAY_DISABLE_IMPORT_WARNING="1")
 
@@ -78,8 +77,5 @@ def read_modules(folder: Path) -> Mapping[str, Any]:
 
 def load_policy(net: PixelActorCritic, folder: Path) -> None:
     """Load the weights of a checkpoint. Raises CheckpointError."""
-    try:
+    with fitting(folder):
         net.load_state_dict(read_modules(folder)["policy"])
-    except (RuntimeError, KeyError, TypeError) as error:
-        text = " ".join(str(error).split())[:300]
-        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None

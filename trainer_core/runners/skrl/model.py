@@ -12,7 +12,7 @@ from skrl.memories.torch import RandomMemory  # pyright: ignore
 from skrl.models.torch import CategoricalMixin, DeterministicMixin, Model  # pyright: ignore
 from torch import Tensor
 
-from trainer_core.host.checkpoint import load_plain
+from trainer_core.host.checkpoint import fitting, load_plain
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.runners.skrl import products
 from trainer_core.runners.skrl.runner import SkrlConfig
@@ -186,11 +186,8 @@ def read_modules(folder: Path) -> dict[str, Any]:
 
 def load_policy(model: SharedModel, folder: Path) -> None:
     """Load the policy weights of a checkpoint, and no optimizer or counter. Raises CheckpointError."""
-    try:
+    with fitting(folder):
         model.load_state_dict(read_modules(folder)["policy"])
-    except RuntimeError as error:
-        text = " ".join(str(error).split())[:300]
-        raise CheckpointError(f"{folder}: weights do not fit the network: {text}") from None
 
 
 @torch.no_grad()
