@@ -37,6 +37,11 @@ def threaded_module() -> wp.Module:
     return module
 
 
+def wait_for_threaded_code(device: str) -> None:
+    """Block until threaded code is compiled for a GPU, for measurements: a batch's launches begin without it."""
+    compiled_beside(threaded_module, device, TAIL_BLOCK).wait()
+
+
 def chosen_executor(device: str, wanted: Executor | None) -> Executor:
     """Return `wanted`, or if None the faster executor for this device.
 
@@ -140,7 +145,7 @@ class FrameLauncher:
     def wait_for_kernels(self) -> None:
         """Block until every kernel that launches of this shape use is compiled (for measurements)."""
         if self.shape.tail and self._is_cuda:
-            compiled_beside(threaded_module, self._device, TAIL_BLOCK).wait()
+            wait_for_threaded_code(self._device)
 
     def _try_tails(self) -> None:
         """Try the numbers of consoles that may be left to threaded code, since that code has changed."""

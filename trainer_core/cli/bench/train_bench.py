@@ -98,7 +98,10 @@ def _measure(training: Host, options: Options) -> dict[str, Any]:
 
     config, trainer = options.run, _trainee(training).trainer
     device = trainer.device
+    if device.type == "cuda":
+        from emulator.frame_launcher import wait_for_threaded_code
 
+        wait_for_threaded_code(f"cuda:{device.index or 0}")
     for _ in range(options.warm_up):
         trainer.run_update()
     before, steps_before = _settle(device), trainer.opt_steps
