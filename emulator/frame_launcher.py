@@ -83,7 +83,7 @@ class FrameLauncher:
         self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
         self._choice: TailChoice | None = None
         if is_cuda and shape is None:
-            self._choice = TailChoice(tails(num_envs, device), GpuClock(device))
+            self._choice = TailChoice(tails(num_envs, device), GpuClock(device), num_envs)
             self.shape = self.shape._replace(tail=self._choice.best)
         self._order = WorkOrder(device)
         self._last_frames = 0

@@ -17,6 +17,10 @@ PER_SM = (4, 8)
 """Numbers of consoles that may be left to threaded code, for each SM of the GPU."""
 REST = 8
 """Least launches between two trials."""
+WARM_UP = 3
+"""Launches before the first trial of new code, during which the driver loads it: their times say nothing."""
+MANY = 8192
+"""Most consoles for which launches begin with the least number."""
 SHARE, SHARE_ON_DRIFT = 0.01, 0.04
 """Shares of all time that trials may cost, above what the fastest number would have taken: as a rule, and while
 launches take another time than in the last trial.
@@ -64,9 +68,9 @@ class _Launch(NamedTuple):
 class TailChoice:
     """Choice among some numbers, the `tails` of a batch, for its launches."""
 
-    def __init__(self, tails: Sequence[int], clock: Clock) -> None:
+    def __init__(self, tails: Sequence[int], clock: Clock, num_envs: int = 0) -> None:
         self.tails = tails
-        self.best = tails[0]
+        self.best = tails[0 if num_envs <= MANY else -1]
         """Number that launches outside of trials use."""
         self._clock = clock
         self._spent = self._all = 0.0
@@ -74,15 +78,16 @@ class TailChoice:
         self.restart()
 
     def restart(self) -> None:
-        """Begin a trial with the next launch: the code has changed."""
+        """Begin a trial as soon as possible: the code has changed."""
         self._plan: list[int] = []
-        self._taken: dict[int, float] = {}
-        """Milliseconds a frame with each number in the present trial; empty outside of one."""
+        """Numbers of the launches of the present trial that are to be made, the next one last."""
+        self._taken: dict[int, list[float]] = {tail: [] for tail in self.tails}
+        """Milliseconds a frame of the launches of the present trial."""
         self._waiting: deque[_Launch] = deque()
         self._known = 0.0
         """Milliseconds a frame with the chosen number in the last trial, 0 before the first one."""
         self._drifts = self._in_trial = False
-        self._rest = 0
+        self._rest = WARM_UP
 
     @contextlib.contextmanager
     def launch(self, frames: int) -> Iterator[int]:
@@ -108,21 +113,23 @@ class TailChoice:
             self._waiting.popleft()
             self._all += taken / frames
             if is_trial:
-                self._taken[tail] = taken / frames
+                self._taken[tail].append(taken / frames)
             else:
                 self._drifts = not 1 / DRIFT < taken / frames / (self._known or 1) < DRIFT
-        if len(self._taken) == len(self.tails):
-            self._decide(self._taken)
-        is_due = self._rest <= 0 and self._spent < self._all * (SHARE_ON_DRIFT if self._drifts else SHARE)
-        if not self._in_trial and (is_due or not self._known):
-            self._plan, self._in_trial = [*self.tails], True
+        if all(len(times) == 2 for times in self._taken.values()):
+            self._decide({tail: sum(times) / 2 for tail, times in self._taken.items()})
+        is_due = not self._known or self._spent < self._all * (SHARE_ON_DRIFT if self._drifts else SHARE)
+        if not self._in_trial and self._rest <= 0 and is_due:
+            # Each number twice, in mirrored order: a game that grows busier during the trial decides nothing.
+            self._plan, self._in_trial = [*self.tails, *reversed(self.tails)], True
 
     def _decide(self, times: dict[int, float]) -> None:
         fastest = min(times, key=times.__getitem__)
         if times[fastest] < LEAST_GAIN * times[self.best]:
             self.best = fastest
-        self._spent += sum(taken - times[fastest] for taken in times.values())
-        self._known, self._rest, self._taken, self._in_trial = times[self.best], REST, {}, False
+        self._spent += 2 * sum(taken - times[fastest] for taken in times.values())
+        self._known, self._rest, self._in_trial = times[self.best], REST, False
+        self._taken = {tail: [] for tail in self.tails}
 
 
 def tails(num_envs: int, device: str) -> tuple[int, ...]:

@@ -44,7 +44,17 @@ def test_the_faster_number_is_found_and_found_again(behind: int) -> None:
     heavy = run(choice, clock, 400, lambda tail: {512: 24.0, 1024: 40.0}[tail])
     assert heavy[-50:].count(512) > 40
     choice.restart()
-    assert set(run(choice, clock, 2, lambda _: 1.0)) == {512, 1024}, "other code is tried at once"
+    soon = run(choice, clock, tail_choice.WARM_UP + 4, lambda _: 1.0)
+    assert set(soon) == {512, 1024}, "other code is tried at once"
+
+
+def test_a_first_launch_that_loads_the_code_and_a_game_that_grows_busier_decide_nothing() -> None:
+    clock = HostClock()
+    choice = TailChoice((512, 1024), clock)
+    times = iter([2000.0, *(10.0 + launch for launch in range(40))])
+    run(choice, clock, 40, lambda tail: next(times) * {512: 1.2, 1024: 1.0}[tail])
+    assert choice.best == 1024
+    assert TailChoice((512, 1024), clock, 1 << 16).best == 1024
 
 
 def test_trials_cost_a_share_of_the_time_only() -> None:
