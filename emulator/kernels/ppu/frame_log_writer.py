@@ -199,8 +199,7 @@ def keep_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
     in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
     if in_picture or (c.ppu_finished != U(0) and offset < 0x2000):
         make_room(c, mem, line)
-        set32(mem, UNDO_TOP - 4 - 4 * I(c.ppu_undo_count), undo_entry(offset, line, old))
-        c.ppu_undo_count = c.ppu_undo_count + U(1)
+        add_undo(c, mem, offset, line, old)
         if not in_picture:
             c.ppu_draft_undo = c.ppu_undo_count
 
@@ -221,6 +220,25 @@ def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int,
     make_room(c, mem, line)
     set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
     c.ppu_log_count = c.ppu_log_count + U(1)
+
+
+@wp.func
+def add_undo(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int):
+    """Append an entry to the undo log, which must have room."""
+    set32(mem, UNDO_TOP - 4 - 4 * I(c.ppu_undo_count), undo_entry(offset, line, old))
+    c.ppu_undo_count = c.ppu_undo_count + U(1)
+
+
+@wp.func
+def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int) -> wp.bool:
+    """Log byte `old` of VRAM like `keep_byte`; return False, with nothing done, if the log has no room."""
+    in_picture = c.ppu_drafting != U(0) and line <= VBLANK_LINE
+    room = I(c.ppu_log_count + c.ppu_undo_count) < LOG_CAPACITY
+    if room and (in_picture or c.ppu_finished != U(0)):
+        add_undo(c, mem, offset, line, old)
+        if not in_picture:
+            c.ppu_draft_undo = c.ppu_undo_count
+    return room
 
 
 @wp.func(inline=False)

@@ -37,6 +37,7 @@ from emulator.kernels.ppu.mode_timing import (
     VBLANK_LINE,
     compared_ly,
     dot_of,
+    known_line_end,
     line_end,
     ly_at,
     mode_at,
@@ -77,20 +78,13 @@ def ppu_before_if_write(c: wp.ref[Console], mem: Q, t: U):
 
 
 @wp.func
-def near_dma(c: wp.ref[Console], dot: int) -> wp.bool:
-    """Return whether an OAM DMA is running or halted at this dot of the frame, or ended a moment before."""
-    recent = dot - dot_of(c, c.ppu_dma_start) < DMA_DOTS + 16
-    return c.ppu_dma != U(0) and (c.ppu_dma == U(2) or recent)
-
-
-@wp.func
 def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> int:
     """Return the first dot after `x` of `line` at which LY or STAT may have another value; may lie beyond the line."""
     change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
     if line == LAST_LINE and x < 12:
         change = x + 1
     elif register == U(io.STAT):
-        if x < 5 or (x < 84 and near_dma(c, line * LINE_DOTS + x)):
+        if x < 5 or (x < 84 and c.ppu_dma != U(0)):
             change = x + 1
         elif line < VBLANK_LINE:
             if c.ppu_first != U(0) and line == 0 and x < 86:
@@ -106,15 +100,12 @@ def status_change(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) ->
     return change
 
 
-@wp.func
-def time_of_dot(c: wp.ref[Console], line: int, x: int) -> U:
-    """Return the first M-cycle in which a CPU access sees dot `x` of `line`."""
-    return c.ppu_origin + U((line * LINE_DOTS + x + 4) >> 2) + U(1)
+@wp.func(inline=False)
+def odd_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """Return LY or STAT at dot `x` where `plain_status` does not hold.
 
-
-@wp.func
-def status_at(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
-    """Return LY or STAT at dot `x` of `line`; `c.stable` becomes the time of the next change."""
+    That is around the start of a line, on line 0 after the LCD was switched on, and during an OAM DMA.
+    """
     value = get8(mem, ROW_IO + I(register))
     if register == U(io.LY):
         value = ly_at(line, x)
@@ -124,13 +115,49 @@ def status_at(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
             equal = get8(mem, ROW_LYC) == 0
         value = (value & 0x78) | 0x80 | mode_at(c, mem, line, x) | wp.where(equal, 4, 0)
     change = status_change(c, mem, register, line, x)
-    c.stable = time_of_dot(c, line, change)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + change + 4) >> 2) + U(1)
     return U(value)
 
 
 @wp.struct
 class StatusLocals:
     value: wp.uint32
+    mode: wp.int32
+    change: wp.int32
+    end: wp.int32
+
+
+@wp.func
+def plain_status(c: wp.ref[Console], mem: Q, register: U, line: int, x: int) -> U:
+    """Return LY or STAT at dot `x`, 12 or later, of a line: LY then equals the line's number."""
+    o = StatusLocals()
+    ly = wp.where(line == LAST_LINE, 0, line)
+    # The next line's number shows two or three dots after it has begun.
+    o.change = LINE_DOTS + wp.where(line < VBLANK_LINE - 1 or line == LAST_LINE, 3, 2)
+    o.value = U(ly)
+    if register == U(io.STAT):
+        o.mode = 1
+        if line < VBLANK_LINE:
+            o.mode = 2
+            if x < 84:
+                o.change = 84
+            else:
+                o.mode = 0
+                o.end = known_line_end(c, mem, line)
+                if x < o.end:
+                    o.mode = 3
+                    o.change = o.end
+        equal = wp.where(ly == get8(mem, ROW_LYC), 4, 0)
+        o.value = U((get8(mem, ROW_STAT) & STAT_SOURCES) | 0x80 | equal | o.mode)
+    c.stable = c.ppu_origin + U((line * LINE_DOTS + o.change + 4) >> 2) + U(1)
+    return o.value
+
+
+@wp.func
+def near_dma(c: wp.ref[Console], t: U) -> wp.bool:
+    """Return whether an OAM DMA is running, halted, or ended a moment before `t`."""
+    recent = I(t * U(4) - c.ppu_dma_start) < DMA_DOTS + 16
+    return c.ppu_dma != U(0) and (c.ppu_dma == U(2) or recent)
 
 
 @wp.func(inline=False)
@@ -145,12 +172,31 @@ def ppu_status(c: wp.ref[Console], mem: Q, register: U, t: U) -> U:
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
-        o.value = status_at(c, mem, register, line, x)
+        short = c.ppu_first != U(0) and line == 0
+        if x < 12 or short or (x < 84 and near_dma(c, t)):
+            o.value = odd_status(c, mem, register, line, x)
+        else:
+            o.value = plain_status(c, mem, register, line, x)
     else:
         c.stable = t + FAR
         o.value = U(0)
         if register == U(io.STAT):
             o.value = U(get8(mem, ROW_STAT)) | U(0x80)
+    return o.value
+
+
+@wp.func
+def ppu_hblank(c: wp.ref[Console], mem: Q, t: U) -> U:
+    """Return the first M-cycle in which STAT shows mode 0, given that it shows mode 2 or 3 at `t`.
+
+    Returns 0 if only `ppu_status` can tell (first frame after LCD on, or an OAM DMA near).
+    """
+    o = StatusLocals()
+    o.value = U(0)
+    if c.ppu_first == U(0) and not near_dma(c, t):
+        line = dot_of(c, access_time(t)) / LINE_DOTS
+        end = known_line_end(c, mem, line)
+        o.value = c.ppu_origin + U((line * LINE_DOTS + end + 4) >> 2) + U(1)
     return o.value
 
 

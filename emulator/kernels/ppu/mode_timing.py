@@ -156,14 +156,25 @@ def take_first(found: wp.ref[Found]) -> int:
     return I(popcount((bits ^ rest) - U(1))) + wp.where(in_low, 0, 32)
 
 
-@wp.func
-def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> int:
-    """Return the dots that the first ten objects in `found` add to mode 3.
+@wp.func(inline=False)
+def object_dots(oam: Q, line: int, lcdc: int, scx: int, window_x: int) -> int:
+    """Return the dots that the line's objects add to mode 3.
 
-    Each costs 6, and the first one over each background tile waits for the tile fetch as well. `window_x` is the object
-    x from which columns count from the window's edge, or 256.
+    Each costs 6, and the first one over each background tile waits for the tile fetch as well. `window_x` is
+    the object x from which columns count from the window's edge, or 256.
     https://gbdev.io/pandocs/Rendering.html#obj-penalty-algorithm
     """
+    found = Found()
+    find_on_line(found, oam, line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
+    cost = I(0)
+    if (found.low | found.high) != U(0):
+        cost = cost_of_objects(found, oam, scx, window_x)
+    return cost
+
+
+@wp.func
+def cost_of_objects(found: wp.ref[Found], oam: Q, scx: int, window_x: int) -> int:
+    """Return the dots that the first ten objects in `found` add to mode 3, as `object_dots`."""
     seen = I(0)
     drawn = I(0)
     at0 = wp.uint64(0)
@@ -222,21 +233,12 @@ def has_window(lcdc: int, wx: int, window: int) -> wp.bool:
 @wp.func(inline=False)
 def plain_end(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
     """Return the dot at which mode 3 of a plain line (`is_plain`) ends."""
-    return plain_end_here(oam, line, short, lcdc, scx, wx, window)
-
-
-@wp.func(inline=True)
-def plain_end_here(oam: Q, line: int, short: int, lcdc: int, scx: int, wx: int, window: int) -> int:
-    """Return `plain_end`, inlined."""
     end = 89 + 167 + (scx & 7) + wp.where(short != 0, 2, 0)
     shown = has_window(lcdc, wx, window)
     if shown:
         end = end + 6
     if (lcdc & LCDC_OBJ_ENABLE) != 0 and short == 0:
-        found = Found()
-        find_on_line(found, oam, line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
-        if (found.low | found.high) != U(0):
-            end = end + cost_of_objects(found, oam, scx, wp.where(shown, wx + 1, 256))
+        end = end + object_dots(oam, line, lcdc, scx, wp.where(shown, wx + 1, 256))
     return end
 
 

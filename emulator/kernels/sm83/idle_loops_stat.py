@@ -6,16 +6,18 @@ https://gbdev.io/pandocs/STAT.html
 
 import warp as wp
 
-from emulator.constants import LY, M_CYCLES_PER_LINE, VRAM
+from emulator.constants import LY, M_CYCLES_PER_LINE, STAT, VRAM
 from emulator.kernels.intrinsics import WORD, I, Q, U, earlier, ld8
 from emulator.kernels.io.bus import OAM_BUG_READ, OAM_BUG_READ_INCREASE, bus_read
 from emulator.kernels.memory.address_map import address_in, is_flat
-from emulator.kernels.ppu.lcd_registers import ppu_before_line, ppu_status
+from emulator.kernels.ppu.lcd_registers import ppu_before_line, ppu_hblank, ppu_status
 from emulator.rom import control_rows
 from emulator.state.batch import Console
 
 HL_FROM_ADDRESS = control_rows.HL_FROM_ADDRESS
 READ16 = control_rows.READ16
+WAIT_BY_MASK = wp.constant(wp.uint32(0xFA2002E6))  # 'and 2; jr nz, -6'
+WAIT_BY_BIT = 0xFC20  # 'jr nz, -4'
 AND, XOR, OR, CP, SUB = 0xE6, 0xEE, 0xF6, 0xFE, 0xD6  # A with n8
 JR_NZ, JR_C = 0x20, 0x38
 A_CARRY_HL = wp.constant(wp.uint32(0xFF10FFFF))  # of Console.hi
@@ -128,6 +130,31 @@ def turns_in(span: U, period: U) -> U:
 
 
 @wp.func
+def wait_for_hblank(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, ctl: U, word: U) -> wp.bool:
+    """Skip a loop that waits until bit 1 of STAT is 0, the commonest one; return False if an event comes before.
+
+    The loop is 'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4' and has read mode 2 or 3. Every turn up to
+    the one that reads mode 0 leaves the same A and F.
+    """
+    o.taken = wp.bool(False)
+    masks = (word & U(511)) == U(0xF0) and o.code == WAIT_BY_MASK
+    tests = (word & U(511)) == U(0x14E) and (o.code & WORD) == U(WAIT_BY_BIT)
+    if (masks or tests) and (o.value & U(2)) != U(0):
+        t = c.now + ((ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
+        hblank = ppu_hblank(c, mem, t)
+        turns = turns_in(hblank - t, o.period) + U(1)
+        ready = c.now + turns * o.period
+        fits = I(ready - c.deadline) < I(0) and I(t + turns * o.period - U(1) - c.deadline) < I(0)
+        if hblank != U(0) and I(hblank - t) > I(0) and fits:
+            c.now = ready
+            c.hi = (c.hi & wp.where(masks, U(0xFFFF), A_CARRY_HL)) | U(0x200000)
+            c.hi = c.hi | wp.where(masks, U(0x02000000), U(0))
+            o.value = o.value & U(0xFC)
+            o.taken = wp.bool(True)
+    return o.taken
+
+
+@wp.func
 def wait_for_line(o: wp.ref[WaitLocals], c: wp.ref[Console], mem: Q, rom: Q, ctl: U):
     """Skip turns of a loop that waits for LY = n8, up to two lines before that line and at most to the deadline.
 
@@ -160,6 +187,8 @@ def wait_for_register(c: wp.ref[Console], mem: Q, rom: Q, a: U, ctl: U, word: U,
     o.stable = c.stable
     o.period = wp.where((word & U(0x100)) != U(0), U(6), U(8))
     o.taken = o.code != U(0)
+    if o.taken and a == U(STAT) and (ctl & U(READ16)) == U(0) and not is_flat(c):
+        o.taken = not wait_for_hblank(o, c, mem, ctl, word)
     plain = (ctl & U(READ16)) == U(0) and (word & U(0x100)) == U(0) and not is_flat(c)
     while o.taken:
         if plain and a == U(LY):

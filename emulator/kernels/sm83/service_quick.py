@@ -1,4 +1,4 @@
-"""Short answers to the commonest requests: reads of STAT and P1.
+"""Short answers to the commonest requests: STAT, P1, and a byte for open VRAM.
 
 Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests, through
 code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it together.
@@ -6,33 +6,36 @@ code for every case; this is a tenth of it, without a call, and all lanes of a s
 
 import warp as wp
 
-from emulator.constants import P1, ROW_OAM, STAT, VRAM
-from emulator.kernels.intrinsics import I, Q, U, earlier, ld32, ld32_constant, ld128, st32
+from emulator.constants import LCDC_OBJ_ENABLE, LCDC_OBJ_SIZE, P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
 from emulator.kernels.io.joypad import joypad_read
 from emulator.kernels.memory.address_map import is_flat
 from emulator.kernels.memory.io_registers import ROW_LCDC
 from emulator.kernels.ppu.frame_log import DMA_DOTS
-from emulator.kernels.ppu.lcd_registers import time_of_dot
+from emulator.kernels.ppu.frame_log_writer import keep_vram_byte
 from emulator.kernels.ppu.mode_timing import (
     FRAME_DOTS,
     LAST_LINE,
     LINE_DOTS,
     VBLANK_LINE,
+    Found,
+    cost_of_objects,
     dot_of,
+    find_on_line,
+    has_window,
     is_plain,
-    plain_end_here,
     window_seen,
 )
-from emulator.kernels.ppu.vram_oam_access import access_time, ppu_vram_window
+from emulator.kernels.ppu.vram_oam_access import access_time, first_line_to_see, lcd_is_on, ppu_vram_window
 from emulator.kernels.sm83.idle_loops_stat import A_CARRY_HL, turns_in
 from emulator.kernels.sm83.service_requests import (
-    ADDRESS_AT,
     ASK_READ,
-    CONTROL_AT,
+    ASK_WRITE,
     HAS_MEMORY,
     HAS_WORD,
     MEMORY_AT,
     NO_ANSWER,
+    REQUEST,
     WINDOW_AT,
     WORD_AT,
     is_wide,
@@ -40,10 +43,22 @@ from emulator.kernels.sm83.service_requests import (
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console
 
+READ16 = control_rows.READ16
+WRITE16 = control_rows.WRITE16
+
 
 @wp.struct
-class AnswerLocals:
+class Answer:
+    """Request as the mailbox holds it, and its answer."""
+
+    address: wp.uint32
+    operand: wp.uint32
+    control: wp.uint32
+    time: wp.uint32
+    word: wp.uint32
     answer: wp.uint32
+    memory: wp.uint32
+    window: wp.uint32
 
 
 @wp.struct
@@ -66,8 +81,21 @@ class Status:
 
 
 @wp.func
+def add_objects(o: wp.ref[Status], oam: Q, lcdc: int, scx: int, window_x: int):
+    """Add to `o.end`, the end of mode 3, the dots that the line's objects cost."""
+    found = Found()
+    find_on_line(found, oam, o.line, wp.where((lcdc & LCDC_OBJ_SIZE) != 0, U(16), U(8)))
+    if (found.low | found.high) != U(0):
+        o.end = o.end + cost_of_objects(found, oam, scx, window_x)
+
+
+@wp.func
 def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
-    """Compute the end of mode 3 of a line that is cached, or plain and without writes; 0 for another."""
+    """Compute the end of mode 3 of a line that is cached, or plain and without writes.
+
+    It repeats `mode_timing.plain_end` with registers that are loaded already: the kernel that inlines that one instead
+    has a few machine instructions more.
+    """
     o.end = 0
     if I(c.ppu_end_line) == o.line + 1:
         o.end = I(c.ppu_end)
@@ -77,7 +105,10 @@ def plain_line_end(o: wp.ref[Status], c: wp.ref[Console], mem: Q):
         wx = I(o.window >> U(24))
         window = window_seen(c, mem, o.line * LINE_DOTS + 4)
         if is_plain(lcdc, scx, wx, window):
-            o.end = plain_end_here(mem + Q(U(ROW_OAM)), o.line, 0, lcdc, scx, wx, window)
+            o.end = 256 + (scx & 7) + wp.where(has_window(lcdc, wx, window), 6, 0)
+            if (lcdc & LCDC_OBJ_ENABLE) != 0:
+                window_x = wp.where(has_window(lcdc, wx, window), wx + 1, 256)
+                add_objects(o, mem + Q(U(ROW_OAM)), lcdc, scx, window_x)
             c.ppu_end_line = U(o.line + 1)
             c.ppu_end = U(o.end)
 
@@ -104,11 +135,7 @@ def find_loop(o: wp.ref[Status], words: Q, word: U, pc: U, rom_low: U, rom_high:
 
 @wp.func
 def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
-    """Compute STAT as read at `t`, with the LCD on and no OAM DMA near.
-
-    It says `lcd_registers.status_at` once more, shorter: with that one instead, launches of games that read STAT 27 and
-    134 times a frame took 3 and 7 % longer on a CPU.
-    """
+    """Compute STAT as read at `t`, with the LCD on and no OAM DMA near."""
     o.value = U(0)
     dot = dot_of(c, access_time(t))
     o.line = dot / LINE_DOTS
@@ -141,13 +168,15 @@ def see_status(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U):
 
 
 @wp.func
-def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
-    """Skip a loop that waits until bit 1 of STAT is 0, the commonest one; set `o.value` to 0 if an event comes before.
+def time_of(o: wp.ref[Status], c: wp.ref[Console], dot: int) -> U:
+    """Return the first M-cycle in which a CPU access sees dot `dot` of the line."""
+    return c.ppu_origin + U((o.line * LINE_DOTS + dot + 4) >> 2) + U(1)
 
-    The loop is 'ldh a, (41); and 2; jr nz, -6' or 'bit 1, (hl); jr nz, -4' and has read mode 2 or 3. Every turn up to
-    the one that reads mode 0 leaves the same A and F.
-    """
-    hblank = time_of_dot(c, o.line, o.end)
+
+@wp.func
+def pass_mode_3(o: wp.ref[Status], c: wp.ref[Console], t: U, now: U, deadline: U):
+    """Skip a loop to HBlank like `idle_loops_stat.wait_for_hblank`; set `o.value` to 0 if an event comes before."""
+    hblank = time_of(o, c, o.end)
     o.passed = (turns_in(hblank - t, o.loop) + U(1)) * o.loop
     fits = I(now + o.passed - deadline) < I(0) and I(t + o.passed - U(1) - deadline) < I(0)
     o.value = wp.where(I(hblank - t) > I(0) and fits, o.value & U(0xFC), U(0))
@@ -174,7 +203,7 @@ def read_in_loop(o: wp.ref[Status], c: wp.ref[Console], mem: Q, t: U, now: U, de
     if o.loop == U(0) or o.hblank:
         see_status(o, c, mem, t)
         if o.value != U(0):
-            until = earlier(stable, time_of_dot(c, o.line, o.change))
+            until = earlier(stable, time_of(o, c, o.change))
             if o.hblank and (o.value & U(2)) != U(0):
                 pass_mode_3(o, c, t, now, deadline)
     return until
@@ -190,42 +219,83 @@ def window_after(c: wp.ref[Console], mem: Q, now: U, status: U) -> U:
 
 
 @wp.func
-def answer_status(c: wp.ref[Console], mem: Q, p: Q, t: U, words: Q, idle_skip: U) -> U:
-    """Answer a request to read STAT at `t` for the instruction at PC; a loop that waits for HBlank is skipped."""
-    o = AnswerLocals()
-    o.answer = NO_ANSWER
+def answer_status(o: wp.ref[Answer], c: wp.ref[Console], mem: Q, words: Q, idle_skip: U):
+    """Answer a request to read STAT for the instruction at PC; a loop that waits for HBlank is skipped."""
     s = Status()
     s.loop = U(0)
     s.hblank = wp.bool(False)
+    t = c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
     if idle_skip != U(0):
-        find_loop(s, words, ld32(p + Q(U(WORD_AT))), c.pc, c.rom_low, c.rom_high)
+        find_loop(s, words, o.word, c.pc, c.rom_low, c.rom_high)
     stable = read_in_loop(s, c, mem, t, c.now, c.deadline, c.stable)
     if s.value != U(0):
         c.stable = stable
         c.now = c.now + s.passed
         c.hi = after_turns(s, c.hi)
-        st32(p + Q(U(MEMORY_AT)), s.value)
-        st32(p + Q(U(WINDOW_AT)), window_after(c, mem, c.now, s.value))
         o.answer = U(HAS_WORD | HAS_MEMORY)
-    return o.answer
+        o.memory = s.value
+        o.window = window_after(c, mem, c.now, s.value)
+
+
+@wp.func
+def keep_old_byte(c: wp.ref[Console], mem: Q, offset: U, t: U) -> wp.bool:
+    """Log the VRAM byte at `offset` that a store at `t` replaces, for pictures that are not drawn yet.
+
+    Returns False if VRAM may be blocked, or if only `attend` can log it.
+    """
+    dot = dot_of(c, access_time(t))
+    line = dot / LINE_DOTS
+    x = dot - line * LINE_DOTS
+    done = lcd_is_on(mem) and c.ppu_first == U(0) and dot >= 0 and dot < FRAME_DOTS
+    over = x >= 256 and I(c.ppu_end_line) == line + 1 and x >= I(c.ppu_end)
+    if done and (line >= VBLANK_LINE or x < 84 or over):
+        old = I(ld8(mem + Q(offset)))
+        done = keep_vram_byte(c, mem, I(offset), first_line_to_see(line, x, 89), old)
+    else:
+        done = wp.bool(False)
+    return done
+
+
+@wp.func
+def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
+    """Answer a request to store a byte to VRAM, if VRAM is accessible."""
+    t = o.time + ((o.control >> U(control_rows.WRITE_CYCLE_SHIFT)) & U(7))
+    offset = o.address - U(ROW_ORIGIN)
+    plain = c.dma_state == U(0) and not is_flat(c)
+    if plain:
+        o.window = c.now
+        if (c.ppu_drafting | c.ppu_finished) != U(0):
+            plain = keep_old_byte(c, mem, offset, t)
+        else:
+            o.window = ppu_vram_window(c, mem, t, U(0))
+            plain = I(o.window - t) >= I(0)
+        if plain:
+            st8(mem + Q(offset), o.operand)
+            o.answer = U(0)
 
 
 @wp.func
 def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_skip: U) -> U:
-    """Answer a request to read STAT or P1; NO_ANSWER for any other, or if only `attend` can.
+    """Answer a request to read STAT or P1, or to store to VRAM; NO_ANSWER for any other, or if only `attend` can.
 
     `p`: address of the mailbox.
     """
-    o = AnswerLocals()
+    o = Answer()
     o.answer = NO_ANSWER
-    if asked == U(ASK_READ):
-        address = ld32(p + Q(U(ADDRESS_AT)))
-        control = ld32(p + Q(U(CONTROL_AT)))
-        t = c.now + ((control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
-        calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0) and not is_wide(control)
-        if calm and address == U(STAT):
-            o.answer = answer_status(c, mem, p, t, words, idle_skip)
-        elif calm and address == U(P1):
-            st32(p + Q(U(MEMORY_AT)), joypad_read(c, mem, t - U(1)))
+    if asked == U(ASK_READ) or asked == U(ASK_WRITE):
+        ld128(p + Q(U(REQUEST)), o.address, o.operand, o.control, o.time)
+        o.word = ld32(p + Q(U(WORD_AT)))
+        calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0)
+        calm = calm and not is_wide(o.control)
+        o.window = ld32(p + Q(U(WINDOW_AT)))
+        if calm and asked == U(ASK_READ) and o.address == U(STAT):
+            answer_status(o, c, mem, words, idle_skip)
+        elif calm and asked == U(ASK_READ) and o.address == U(P1):
+            o.memory = joypad_read(c, mem, c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7)) - U(1))
             o.answer = U(HAS_WORD | HAS_MEMORY)
+        elif calm and asked == U(ASK_WRITE) and (o.address & U(0xE000)) == U(VRAM):
+            answer_store(o, c, mem)
+        if o.answer != NO_ANSWER:
+            st32(p + Q(U(WINDOW_AT)), o.window)
+            st32(p + Q(U(MEMORY_AT)), o.memory)
     return o.answer
