@@ -61,9 +61,9 @@ def push_tile(f: wp.ref[Fifo]):
 def advance_fetcher(f: wp.ref[Fifo]):
     """Advance the tile fetcher by a dot: the address in the first of two dots, the read in the second."""
     step = f.step
+    if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
+        f.wx_triggered = 0  # in the middle of a window tile, too: its number stays, its row becomes the background's
     if step == 0:
-        if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
-            f.wx_triggered = 0
         map_bit = wp.where(f.wx_triggered != 0, f.lcdc & LCDC_WINDOW_MAP, f.lcdc & LCDC_BG_MAP)
         column = f.window_tile
         if f.wx_triggered == 0:

@@ -78,19 +78,22 @@ def meet_window(f: wp.ref[Fifo], ly: int):
 
 @wp.func(inline=False)
 def write_lcdc(f: wp.ref[Fifo], value: int):
-    """Apply one stage of a write to LCDC: BG enable one dot before the other bits. OBJ off can abort an OBJ fetch."""
+    """Apply one stage of a write to LCDC: OBJ enable and the setting of window enable one dot after all else.
+
+    A bit 0 that is cleared also holds for one dot more. OBJ off can abort an OBJ fetch.
+    """
+    off = f.lcdc & ~value
+    if (off & LCDC_OBJ_ENABLE) != 0 and f.fetching_object != 0:
+        f.aborted = 1
     if f.stage == 0:
-        kept = f.lcdc
+        kept = f.lcdc & (LCDC_BG_ENABLE | LCDC_OBJ_ENABLE)
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):
-            kept = kept & 0xFD
-            if (f.lcdc & LCDC_OBJ_ENABLE) != 0 and f.fetching_object != 0:
-                f.aborted = 1
-        f.lcdc = kept | (value & LCDC_BG_ENABLE)
-    else:
-        if (f.lcdc & LCDC_OBJ_ENABLE) != 0 and (value & LCDC_OBJ_ENABLE) == 0 and f.fetching_object != 0:
-            f.aborted = 1
-        if (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and (value & LCDC_WINDOW_ENABLE) == 0 and f.window_fetch != 0:
+            kept = kept & LCDC_BG_ENABLE
+        if (off & LCDC_WINDOW_ENABLE) != 0 and f.window_fetch != 0:
             f.no_insert_glitch = 1
+        late = LCDC_OBJ_ENABLE | (LCDC_WINDOW_ENABLE & ~f.lcdc)
+        f.lcdc = kept | (value & ~late)
+    else:
         f.lcdc = value
 
 
@@ -138,10 +141,8 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
         due = dot
         if two_stages:
             due = dot - 2 + f.stage
-        elif number == R_SCX:
+        elif number == R_SCX or number == R_SCY:
             due = dot - 2
-        elif number == R_SCY:
-            due = dot - 1
         if due > x:
             run = 0
         else:
