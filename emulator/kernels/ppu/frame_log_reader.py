@@ -9,6 +9,7 @@ from emulator.kernels.ppu.frame_log import (
     BASE_DMA,
     BASE_WINDOW,
     BASE_WINDOW_Y,
+    DMA_LEAD,
     FROZEN_DMA,
     LOG,
     NO_DMA,
@@ -213,7 +214,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if x < LINE_DOTS:
             if x - 2 <= plain_end(oam, line, 0, lcdc, scx, wx, w.window):
                 w.kind = KIND_EXACT
-    dma = dma_runs(w, start + 4) or dma_runs(w, start + MODE_3)
+    dma = dma_runs(w, start + 4) or dma_runs(w, start + MODE_3 + DMA_LEAD)
     if w.kind == KIND_PLAIN:
         w.bus = -1
         w.line_lower = w.lower

@@ -22,7 +22,7 @@ from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import ROW_LCDC, ROW_LYC, ROW_STAT, ROW_WY
 from emulator.kernels.memory.mapper import FLAT
-from emulator.kernels.ppu.frame_log import DMA_DOTS, DRAFT_BASE, get8, register_number, set8
+from emulator.kernels.ppu.frame_log import DMA_DOTS, DRAFT_BASE, SCANNED, get8, register_number, set8
 from emulator.kernels.ppu.frame_log_writer import (
     VBLANK_TIME,
     begin_draft,
@@ -372,11 +372,16 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 
 @wp.func(inline=False)
-def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
-    """Block the PPU's access to OAM for 162 M-cycles from the write to FF46 at `t` on."""
+def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U, restart: U):
+    """Block the PPU's access to OAM for 162 M-cycles from the write to FF46 at `t` on.
+
+    It can still read OAM for two M-cycles, unless this is a `restart`, 1: then an older transfer is running.
+    """
     c.ppu_dma = U(1)
     c.ppu_dma_start = access_time(t)
-    note_dma(c, mem, 1, access_time(t) + U(1))
+    if restart == U(0):
+        set8(mem, SCANNED, 0)
+    note_dma(c, mem, wp.where(restart != U(0), 0, 1), access_time(t) + U(1))
 
 
 @wp.func(inline=False)

@@ -200,7 +200,7 @@ def fetch_object(f: wp.ref[Fifo], key: int):
         advance_fetcher(f)
         y = ((key >> 8) & 0xFF) - 16
         place = 4 * (key & 0xFF) + 2
-        moved = ((f.x - f.dma + 2) >> 2) - 1
+        moved = ((f.x - (f.dma & -2) + 2) >> 2) - 1
         tile = I(0)
         if moved > 0 and moved < 160:
             # OAM shows the bytes that the DMA is writing; of an odd one the other is already written.
@@ -279,14 +279,20 @@ def finish_line(f: wp.ref[Fifo]):
 
 
 @wp.func(inline=False)
-def run_line(f: wp.ref[Fifo]):
-    """Run modes 2 and 3 of a line; afterwards `f.x` is the dot at which mode 3 ended."""
+def begin_scan(f: wp.ref[Fifo]):
+    """Run a line up to the dot before the search for objects."""
     begin_line(f)
     f.next_entry = 0
     f.stage = 0
     f.window_check = NOT_IN_SIGHT
     f.x = apply_writes(f, 4)
     meet_window(f, f.line)
+
+
+@wp.func(inline=False)
+def run_line(f: wp.ref[Fifo]):
+    """Run modes 2 and 3 of a line; afterwards `f.x` is the dot at which mode 3 ended."""
+    begin_scan(f)
     objects = vec10()
     f.objects = 0
     if f.short_line == 0:

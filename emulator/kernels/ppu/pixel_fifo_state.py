@@ -32,7 +32,8 @@ class Fifo:
     window: int  # 1: LY has met WY
     window_y: int
     wx_triggered: int
-    dma: int  # dot at which the last OAM DMA started
+    dma: int  # dot at which the last OAM DMA started (`dma_holds`)
+    scanned: int  # 1: OAM has changed since it was scanned; `SCANNED` says what had been found by then
     undo: int  # undo entries undo..undo_last-1 hold the bytes that are written after this line
     undo_last: int
     bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
