@@ -12,6 +12,7 @@ Layout of the scratch part of the memory row (offsets from SCRATCH):
     0x020  16 bytes  base of the picture in the making
     0x040  160 bytes OAM of the finished picture, as it was when VBlank began
     0x0E0  15 bytes  objects found on a line before an OAM DMA that began in it (`SCANNED`)
+    0x0F0  4 bytes   M-cycles that the PPU still runs in STOP
     0x100  register log, entries of 4 bytes, growing up
     0x1E00 undo log, entries of 4 bytes, growing down
 
@@ -41,6 +42,7 @@ LOG = wp.constant(ROW_REGISTER_LOG)
 UNDO_TOP = wp.constant(ROW_UNDO_TOP)
 LOG_CAPACITY = wp.constant((ROW_UNDO_TOP - ROW_REGISTER_LOG) // 4)
 SCANNED = wp.constant(ROW_FINISHED_OAM + 0xA0)  # line + 1, entries scanned, objects, Y, X on the bus, X of each object
+STOP_LEFT = wp.constant(ROW_FINISHED_OAM + 0xB0)
 OAM_BYTES = wp.constant(160)
 OAM_OFFSET = wp.constant(0x2000)  # of OAM in undo entries; VRAM lies below
 
@@ -54,6 +56,7 @@ R_OBP1 = wp.constant(5)
 R_WY = wp.constant(6)
 R_WX = wp.constant(7)
 R_DMA = wp.constant(8)  # an OAM DMA: value 1 starts, 0 restarts, 2 stands still, 3 + n goes on after n M-cycles
+R_SCAN = wp.constant(9)  # the slot of mode 2 at this dot reads OAM at the offset `value`, which the CPU addresses
 BASE_WINDOW = wp.constant(8)
 BASE_CARRY = wp.constant(9)
 BASE_WINDOW_Y = wp.constant(10)

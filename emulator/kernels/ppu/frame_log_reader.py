@@ -92,7 +92,7 @@ def fold(w: wp.ref[Walk], entry: U):
         w.dma = dma_start_of(I((entry >> U(21)) & U(0xFF)), entry_dot(entry))
     elif number < 4:
         w.lower = (w.lower & ~mask) | value
-    else:
+    elif number < R_DMA:
         w.upper = (w.upper & ~mask) | value
     if number == R_LCDC or number == R_WY:
         line = entry_dot(entry) / LINE_DOTS
@@ -202,7 +202,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if entry_dot(entry) <= start + 4:
             if w.next >= w.last or entry_dot(log_at(mem, w.next)) > start + 4:
                 latch(w, line)
-        elif ((before ^ w.lower) & U(4)) != U(0) or I((entry >> U(17)) & U(15)) == R_DMA:
+        elif ((before ^ w.lower) & U(4)) != U(0) or I((entry >> U(17)) & U(15)) >= R_DMA:
             w.kind = KIND_EXACT
     lcdc = byte_of(w.lower, 0)
     scx = byte_of(w.lower, 2)

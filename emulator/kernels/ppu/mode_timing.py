@@ -31,6 +31,7 @@ from emulator.kernels.ppu.frame_log import (
     NO_DMA,
     R_DMA,
     R_LCDC,
+    R_SCAN,
     R_SCX,
     R_WX,
     R_WY,
@@ -374,7 +375,7 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
         matters = not early
     elif number == R_WY:
         matters = not early or x < 5
-    elif number == R_DMA:
+    elif number == R_DMA or number == R_SCAN:
         matters = True
     if matters:
         o.too_late = x
@@ -511,7 +512,7 @@ def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
 def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
     """Return the mode that counts as STAT interrupt source at dot `x` when a register write causes an evaluation.
 
-    3: none. Mode 2 counts at the very start of a line only.
+    3: none. Mode 2 counts at the very start of a line only, mode 0 from the dot behind the end of mode 3.
     """
     mode = I(3)
     short = c.ppu_first != U(0) and line == 0
@@ -521,6 +522,6 @@ def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
         mode = wp.where(line == 0, 1, 2)
         if short:
             mode = I(3)
-    elif in_hblank(c, mem, line, x):
+    elif in_hblank(c, mem, line, x - 1):
         mode = 0
     return mode

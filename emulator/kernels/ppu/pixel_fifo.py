@@ -253,6 +253,7 @@ def begin_line(f: wp.ref[Fifo]):
     f.wx_changed = NOT_IN_SIGHT
     f.fetching_object = 0
     f.aborted = 0
+    f.scan_at = -1
     f.window_tile = wp.where(f.wx_triggered != 0, 1, 0)
 
 

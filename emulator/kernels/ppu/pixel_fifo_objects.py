@@ -33,9 +33,10 @@ def scan_objects(f: wp.ref[Fifo], found: vec10, first: int, last: int) -> vec10:
     for i in range(first, last):
         f.x = apply_writes(f, 6 + 2 * i)
         if not dma_holds(f.dma, f.x):
-            pair = I(ld16(f.oam + Q(U(4 * i))))
+            pair = I(ld16(f.oam + Q(U(wp.where(f.scan_at < 0, 4 * i, f.scan_at)))))
             f.bus_y = pair & 0xFF
             f.bus_x = pair >> 8
+        f.scan_at = -1
         top = f.line + 16 - f.bus_y
         height = wp.where((f.lcdc & LCDC_OBJ_SIZE) != 0, 16, 8)
         if top >= 0 and top < height and f.objects < 10 and f.dma != FROZEN_DMA:

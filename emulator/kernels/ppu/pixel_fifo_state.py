@@ -4,7 +4,7 @@ import warp as wp
 
 from emulator.constants import LCDC_BG_ENABLE, LCDC_OBJ_ENABLE, LCDC_WINDOW_ENABLE
 from emulator.kernels.intrinsics import I, Q, U, ld32
-from emulator.kernels.ppu.frame_log import R_DMA, R_LCDC, R_OBP1, R_SCX, R_SCY, R_WX, R_WY, dma_start_of
+from emulator.kernels.ppu.frame_log import R_DMA, R_LCDC, R_OBP1, R_SCAN, R_SCX, R_SCY, R_WX, R_WY, dma_start_of
 
 NOT_IN_SIGHT = wp.constant(0x7FFFFF)
 vec10 = wp.types.vector(length=10, dtype=wp.int32)
@@ -36,6 +36,7 @@ class Fifo:
     scanned: int  # 1: OAM has changed since it was scanned; `SCANNED` says what had been found by then
     undo: int  # undo entries undo..undo_last-1 hold the bytes that are written after this line
     undo_last: int
+    scan_at: int  # OAM offset that the next slot of mode 2 reads, -1 for its own
     bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
     bus_x: int
     x: int  # dot of the line; mode 3 ends at its last value
@@ -115,6 +116,8 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
         f.wx_changed = dot
     elif number == R_DMA:
         f.dma = dma_start_of(value, dot)
+    elif number == R_SCAN:
+        f.scan_at = value
     elif number == R_OBP1:
         if f.stage == 0:
             shown = value | f.obp1
