@@ -34,8 +34,8 @@ MOST_STEPS = 100_000
 COARSE_FRAMES = 16
 LD_B_B = 0x40
 KINDS = ("memory", "framebuffer", "serial")
-KEYS = {*KINDS, "rom", "rom2", "framebuffer2", "check_at_instruction", "check_at_tick", "max_ticks", "inputs", "palette"}
-KEYS |= {"limit_speed", "enabled", "comment"}
+KEYS = {*KINDS, "rom", "rom2", "framebuffer2", "check_at_instruction", "check_at_tick", "max_ticks", "inputs"}
+KEYS |= {"palette", "limit_speed", "enabled", "comment"}
 PALETTES = {"": (127, 84, 62, 42), "grey": (255, 170, 85, 0)}
 """Brightness of the four shades in expected pictures, by the entry's `palette`; what is lighter is a blank LCD."""
 
@@ -149,7 +149,8 @@ def _expected(entry: dict[str, Any]) -> dict[str, Any]:
         mask = button_mask([item["key"]])
         pressed = {"pressed": True, "released": False}[item["state"]]
         if "trigger_at_tick" in item:
-            presses.append(Press(mask, pressed, whole_number("trigger_at_tick", item["trigger_at_tick"], 0, 1 << 40) // 4))
+            tick = whole_number("trigger_at_tick", item["trigger_at_tick"], 0, 1 << 40)
+            presses.append(Press(mask, pressed, tick // 4))
         else:
             presses.append(Press(mask, pressed, None, opcode_of(item["trigger_at_instruction"])))
     if "check_at_instruction" in entry and opcode_of(entry["check_at_instruction"]) != LD_B_B:
@@ -222,12 +223,11 @@ class Lane:
         case = self.case
         over = self.now >= case.end
         if case.memory:
-            seen = [(int(emulator.peek(env, address)[0]), good, bad) for address, good, bad in case.memory]
-            detail = ", ".join(f"{address:04X}: {byte:02X}" for (address, _, _), (byte, _, _) in zip(case.memory, seen))
-            if all(byte == good for byte, good, _ in seen):
+            seen = [(address, int(emulator.peek(env, address)[0])) for address, _, _ in case.memory]
+            if seen == [(address, good) for address, good, _ in case.memory]:
                 self.end(PASS, "memory")
-            elif over or any(byte == bad for byte, _, bad in seen):
-                self.end(FAIL, "memory", detail)
+            elif over or any((address, bad) in seen for address, _, bad in case.memory):
+                self.end(FAIL, "memory", ", ".join(f"{address:04X}: {byte:02X}" for address, byte in seen))
         elif screens is not None:
             judged = (stopped or not case.at_breakpoint) and (case.at is None or self.now >= case.at)
             wrong = int((screens[env] != case.pictures[0]).sum()) if judged else self.fewest
@@ -250,12 +250,7 @@ class Lane:
 
 
 def run_list(
-    path: Path,
-    roms: Path,
-    pictures: Path,
-    device: str,
-    match: str = "",
-    progress: Callable[[str], None] | None = None,
+    path: Path, roms: Path, pictures: Path, device: str, match: str = "", progress: Callable[[str], None] | None = None
 ) -> list[Verdict]:
     """Run the entries of a list and return one verdict each, in the order of their names."""
     cases, verdicts = read_list(path, roms, pictures, match)

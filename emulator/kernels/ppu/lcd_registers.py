@@ -205,8 +205,8 @@ def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
     glitch = wp.where(edge, 0x58, 0x78)
     set8(mem, ROW_STAT, glitch | (old & 4))
     evaluate(c, mem, t_cycles, glitch)
-    advance(c, mem, t_cycles + U(1))
     set8(mem, ROW_STAT, (value & 0x78) | (old & 4))
+    advance(c, mem, t_cycles + U(1))
     evaluate(c, mem, t_cycles + U(1), value & 0x78)
 
 
