@@ -25,7 +25,7 @@ from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
 from emulator.rom.disassembler import disassemble
 from emulator.state.arguments import whole_number
 from emulator.state.pyboy_state import load_pyboy_state
-from emulator.tools import rom_suite
+from emulator.tools import rom_list, rom_suite
 from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
 from emulator.tools.jobs import run_jobs, run_many
 from emulator.tools.trace import trace
@@ -164,15 +164,22 @@ def command_hot_code(arguments: argparse.Namespace) -> None:
 
 
 def command_suite(arguments: argparse.Namespace) -> int:
-    """Run the test ROMs of a folder; return 1 if one failed."""
-    verdicts = rom_suite.run_suite(
-        arguments.folder, arguments.device, arguments.match, progress=lambda text: print(text, file=sys.stderr)
-    )
+    """Run the test ROMs of a folder, or those of a list; return 1 if one failed."""
+    how = (arguments.device, arguments.match, lambda text: print(text, file=sys.stderr))
+    if arguments.config:
+        beside = arguments.config.parent.parent  # tests/config/dmg.json: tests/roms/dmg, tests/results/dmg
+        roms = arguments.folder or beside / "roms" / arguments.config.stem
+        pictures = arguments.pictures or beside / "results" / arguments.config.stem
+        verdicts = rom_list.run_list(arguments.config, roms, pictures, *how)
+    elif arguments.folder:
+        verdicts = rom_suite.run_suite(arguments.folder, *how)
+    else:
+        raise EmulatorError("suite: give a folder of test ROMs, or a list of them with --config FILE")
     if arguments.json:
         print(json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], indent=1))
     else:
         print(rom_suite.markdown(verdicts) if arguments.markdown else rom_suite.table(verdicts))
-    return int(any(verdict.outcome == rom_suite.FAIL for verdict in verdicts))
+    return int(any(verdict.outcome in (rom_suite.FAIL, rom_suite.ERROR) for verdict in verdicts))
 
 
 def command_import_state(arguments: argparse.Namespace) -> None:
@@ -276,7 +283,9 @@ def add_kernel_work(commands: Commands) -> None:
 def add_checks(commands: Commands) -> None:
     """Add the commands that check the emulator: `suite`, `verify`, `fuzz`."""
     tests = commands.add_parser("suite", help="run a folder of test ROMs and print their verdicts")
-    tests.add_argument("folder", type=Path)
+    tests.add_argument("folder", type=Path, nargs="?", help="with --config: of its ROMs")
+    tests.add_argument("--config", type=Path, metavar="FILE", help="JSON list of ROMs and what each must show")
+    tests.add_argument("--pictures", type=Path, metavar="FOLDER", help="of the pictures that a list names")
     tests.add_argument("--match", default="", metavar="REGEX", help="only ROMs named like this")
     tests.add_argument("--json", action="store_true", help="print one JSON list")
     tests.add_argument("--markdown", action="store_true", help="print the tables of the docs")

@@ -20,6 +20,8 @@ IO_REGISTERS = {
     k.LCDC: 0x91, k.STAT: 0x00, k.SCY: 0x00, k.SCX: 0x00, k.LYC: 0x00, k.DMA: 0xFF,
     k.BGP: 0xFC, k.OBP0: 0xFF, k.OBP1: 0xFF, k.WY: 0x00, k.WX: 0x00, k.IE: 0x00,
 }  # fmt: skip
+HRAM_END = bytes.fromhex("39012e004c")
+"""FFFA to FFFE: what the boot ROM's calls left on the stack; FFFE was so before (measured on one console)."""
 REGISTERED_MARK = bytes.fromhex("3c42b9a5b9a5423c")
 """Tile of the (R) that the boot ROM puts behind the logo."""
 
@@ -47,6 +49,7 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
         "timer_next": FAR_TIME,
         "serial_end": FAR_TIME,
         "release_at": FAR_TIME,
+        "apu_step": 1,  # the boot ROM's sound has been on for an odd number of events
         "apu_status": 0x01,
     }
     for name, value in values.items():
@@ -55,7 +58,7 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
 
 
 def power_on_row(cartridge: Cartridge, size: int) -> np.ndarray:
-    """Return the memory row as the boot ROM leaves it, uint8[size]: I/O registers, logo tiles and map, zeros.
+    """Return the memory row as the boot ROM leaves it, uint8[size]: I/O registers, logo tiles and map, stack, zeros.
 
     Cartridge RAM that was never written reads FF, as on most boards.
     """
@@ -65,6 +68,7 @@ def power_on_row(cartridge: Cartridge, size: int) -> np.ndarray:
     row[k.ROW_IO : k.ROW_IO + 0x80] = 0xFF
     for address, value in IO_REGISTERS.items():
         row[address - k.ROW_ORIGIN] = value
+    row[k.IE - k.ROW_ORIGIN - len(HRAM_END) : k.IE - k.ROW_ORIGIN] = np.frombuffer(HRAM_END, np.uint8)
     _draw_logo(row, bytes(cartridge.rom[0x104:0x134]))
     return row
 

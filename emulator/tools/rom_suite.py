@@ -197,8 +197,8 @@ def batches(cases: Sequence[Case]) -> Iterable[list[Case]]:
         yield batch
 
 
-def machine_for(cases: Sequence[Case], device: str, trap: bool) -> Emulator:
-    """Return an emulator with one env for each case; `trap`: LD B,B stops the env."""
+def machine_for(cases: Sequence[Case], device: str, trap: bool | np.ndarray) -> Emulator:
+    """Return an emulator with one env for each case; `trap`, one or bool[N]: LD B,B stops the env."""
     return Emulator(
         [case.cartridge for case in cases],
         len(cases),

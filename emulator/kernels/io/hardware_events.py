@@ -10,6 +10,7 @@ from emulator.kernels.io.serial import serial_finish
 from emulator.kernels.io.timer import timer_sync
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import io_get
+from emulator.kernels.ppu.frame_log import STOP_LEFT, get32
 from emulator.kernels.ppu.lcd_registers import ppu_event
 from emulator.state.batch import HALTED, RUNNING, STOPPED, TRAP_STEPPED, Console
 
@@ -70,6 +71,8 @@ def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
     o.deadline = next_due(c)
     if c.run_state == U(STOPPED):
         o.deadline = earlier(c.launch_end, c.release_at)
+        if get32(mem, STOP_LEFT) != U(0):
+            o.deadline = earlier(o.deadline, c.stop_time + get32(mem, STOP_LEFT))
     # An interrupt can be taken with IME on, and ends HALT either way; a locked CPU ignores it.
     pending = pending_interrupts(mem) != U(0) and c.run_state <= U(HALTED)
     if pending and (c.ime == U(1) or c.run_state == U(HALTED)):

@@ -67,11 +67,14 @@ def dma_sync(c: wp.ref[Console], mem: Q, rom: Q, t: U):
 
 
 @wp.func
-def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U) -> U:
-    """Apply the immediate effects of a write of `value` to FF46 at `t`; return the transfer's source address."""
+def dma_begin(c: wp.ref[Console], mem: Q, value: U, t: U, restart: U) -> U:
+    """Apply the immediate effects of a write of `value` to FF46 at `t`; return the transfer's source address.
+
+    `restart`: 1 if an older transfer runs until this one starts.
+    """
     io_set(mem, U(io.DMA), value)
     source = value << U(8)
-    ppu_oam_dma_begin(c, mem, t)
+    ppu_oam_dma_begin(c, mem, t, restart)
     return wp.where(source >= U(ECHO), source - U(0x2000), source)
 
 
@@ -92,7 +95,7 @@ def dma_write(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     if c.dma_state != U(0):
         dma_sync(c, mem, rom, t + U(1))
     c.dma_blocked = wp.where(running, U(1), U(0))
-    dma_request(c, dma_begin(c, mem, value, t), t)
+    dma_request(c, dma_begin(c, mem, value, t, c.dma_blocked), t)
 
 
 @wp.func

@@ -11,6 +11,8 @@ Layout of the scratch part of the memory row (offsets from SCRATCH):
                      counter + 1, first line not drawn yet, start of an OAM DMA (dot, int32)
     0x020  16 bytes  base of the picture in the making
     0x040  160 bytes OAM of the finished picture, as it was when VBlank began
+    0x0E0  15 bytes  objects found on a line before an OAM DMA that began in it (`SCANNED`)
+    0x0F0  4 bytes   M-cycles that the PPU still runs in STOP
     0x100  register log, entries of 4 bytes, growing up
     0x1E00 undo log, entries of 4 bytes, growing down
 
@@ -39,6 +41,8 @@ FINISHED_OAM = wp.constant(ROW_FINISHED_OAM)
 LOG = wp.constant(ROW_REGISTER_LOG)
 UNDO_TOP = wp.constant(ROW_UNDO_TOP)
 LOG_CAPACITY = wp.constant((ROW_UNDO_TOP - ROW_REGISTER_LOG) // 4)
+SCANNED = wp.constant(ROW_FINISHED_OAM + 0xA0)  # line + 1, entries scanned, objects, Y, X on the bus, X of each object
+STOP_LEFT = wp.constant(ROW_FINISHED_OAM + 0xB0)
 OAM_BYTES = wp.constant(160)
 OAM_OFFSET = wp.constant(0x2000)  # of OAM in undo entries; VRAM lies below
 
@@ -51,7 +55,8 @@ R_OBP0 = wp.constant(4)
 R_OBP1 = wp.constant(5)
 R_WY = wp.constant(6)
 R_WX = wp.constant(7)
-R_DMA = wp.constant(8)  # an OAM DMA: value 1 starts, 2 stands still, 3 + n goes on after n M-cycles
+R_DMA = wp.constant(8)  # an OAM DMA: value 1 starts, 0 restarts, 2 stands still, 3 + n goes on after n M-cycles
+R_SCAN = wp.constant(9)  # the slot of mode 2 at this dot reads OAM at the offset `value`, which the CPU addresses
 BASE_WINDOW = wp.constant(8)
 BASE_CARRY = wp.constant(9)
 BASE_WINDOW_Y = wp.constant(10)
@@ -59,6 +64,7 @@ BASE_LINE = wp.constant(11)
 BASE_DMA = wp.constant(12)
 NO_DMA = wp.constant(NO_DMA_DOT)
 DMA_DOTS = wp.constant(648)  # from the write to FF46 to the PPU having OAM back
+DMA_LEAD = wp.constant(8)  # from the write to FF46 to the PPU losing OAM
 
 
 FROZEN_DMA = wp.constant(0x3FFFFFF)  # a DMA that stands still while the CPU halts
@@ -66,14 +72,19 @@ FROZEN_DMA = wp.constant(0x3FFFFFF)  # a DMA that stands still while the CPU hal
 
 @wp.func
 def dma_holds(dma: int, dot: int) -> wp.bool:
-    """Return whether an OAM DMA that started at dot `dma` blocks the PPU's access to OAM at `dot`."""
-    return dma == FROZEN_DMA or (dot >= dma and dot < dma + DMA_DOTS)
+    """Return whether an OAM DMA that started at dot `dma` blocks the PPU's access to OAM at the even `dot`.
+
+    A start is a multiple of 4. Bit 0 is set in it if an older DMA was running, which blocks until the new one does.
+    """
+    restart = dma & 1
+    since = dot - dma + restart
+    return dma == FROZEN_DMA or (since >= (1 - restart) * DMA_LEAD and since < DMA_DOTS)
 
 
 @wp.func
 def dma_start_of(value: int, dot: int) -> int:
     """Return the start dot of the OAM DMA that a log entry of R_DMA with `value` at `dot` describes."""
-    start = wp.where(value == 2, FROZEN_DMA, dot)
+    start = wp.where(value == 2, FROZEN_DMA, dot | wp.where(value == 0, 1, 0))
     return wp.where(value > 2, dot - 4 * (value - 3), start)
 
 

@@ -9,6 +9,7 @@ from emulator.kernels.ppu.frame_log import (
     BASE_DMA,
     BASE_WINDOW,
     BASE_WINDOW_Y,
+    DMA_LEAD,
     FROZEN_DMA,
     LOG,
     NO_DMA,
@@ -91,7 +92,7 @@ def fold(w: wp.ref[Walk], entry: U):
         w.dma = dma_start_of(I((entry >> U(21)) & U(0xFF)), entry_dot(entry))
     elif number < 4:
         w.lower = (w.lower & ~mask) | value
-    else:
+    elif number < R_DMA:
         w.upper = (w.upper & ~mask) | value
     if number == R_LCDC or number == R_WY:
         line = entry_dot(entry) / LINE_DOTS
@@ -201,7 +202,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if entry_dot(entry) <= start + 4:
             if w.next >= w.last or entry_dot(log_at(mem, w.next)) > start + 4:
                 latch(w, line)
-        elif ((before ^ w.lower) & U(4)) != U(0) or I((entry >> U(17)) & U(15)) == R_DMA:
+        elif ((before ^ w.lower) & U(4)) != U(0) or I((entry >> U(17)) & U(15)) >= R_DMA:
             w.kind = KIND_EXACT
     lcdc = byte_of(w.lower, 0)
     scx = byte_of(w.lower, 2)
@@ -213,7 +214,7 @@ def next_line(w: wp.ref[Walk], mem: Q, oam: Q, line: int):
         if x < LINE_DOTS:
             if x - 2 <= plain_end(oam, line, 0, lcdc, scx, wx, w.window):
                 w.kind = KIND_EXACT
-    dma = dma_runs(w, start + 4) or dma_runs(w, start + MODE_3)
+    dma = dma_runs(w, start + 4) or dma_runs(w, start + MODE_3 + DMA_LEAD)
     if w.kind == KIND_PLAIN:
         w.bus = -1
         w.line_lower = w.lower

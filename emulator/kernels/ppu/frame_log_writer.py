@@ -241,11 +241,18 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
     return room
 
 
+def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
+    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
+    c.ppu_window = U(window_seen(c, mem, dot))
+    c.ppu_window_sync = U(dot)
+
+
 @wp.func(inline=False)
 def keep_dma(c: wp.ref[Console], mem: Q, value: int, dot: int):
     """Log that an OAM DMA starts, halts or resumes at `dot`; `value`: as of an R_DMA entry."""
     line = dot / LINE_DOTS
     if line < VBLANK_LINE:
+        latch_window_until(c, mem, dot - 1)
         log_register(c, mem, R_DMA, value, line, dot)
     elif c.ppu_drafting != U(0):
         set32(mem, DRAFT_BASE + BASE_DMA, U(dma_start_of(value, dot - FRAME_DOTS)))

@@ -22,13 +22,24 @@ from emulator.kernels.intrinsics import ALL_ONES, FAR, I, Q, U
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import ROW_LCDC, ROW_LYC, ROW_STAT, ROW_WY
 from emulator.kernels.memory.mapper import FLAT
-from emulator.kernels.ppu.frame_log import DMA_DOTS, DRAFT_BASE, get8, register_number, set8
+from emulator.kernels.ppu.frame_log import (
+    DMA_DOTS,
+    DRAFT_BASE,
+    SCANNED,
+    STOP_LEFT,
+    get8,
+    get32,
+    register_number,
+    set8,
+    set32,
+)
 from emulator.kernels.ppu.frame_log_writer import (
     VBLANK_TIME,
     begin_draft,
     discard_draft,
     discard_pictures,
     keep_dma,
+    latch_window_until,
     log_register,
 )
 from emulator.kernels.ppu.mode_timing import (
@@ -41,7 +52,6 @@ from emulator.kernels.ppu.mode_timing import (
     line_end,
     ly_at,
     mode_at,
-    window_seen,
 )
 from emulator.kernels.ppu.stat_interrupt import (
     FAST_VRAM,
@@ -57,6 +67,7 @@ from emulator.kernels.ppu.stat_interrupt import (
 from emulator.kernels.ppu.vram_oam_access import access_time, hide_status, lcd_is_on
 from emulator.state.batch import TRAP_TICK, Console
 
+STOP_RUN = wp.constant(wp.uint32(15213))  # 60,852 dots, as measured on one console
 HAND_OFF_DOT = wp.constant(T_CYCLES_PER_FRAME - 53)  # line 0 begins 13 M-cycles later
 
 
@@ -240,8 +251,8 @@ def write_stat(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
     glitch = wp.where(edge, 0x58, 0x78)
     set8(mem, ROW_STAT, glitch | (old & 4))
     evaluate(c, mem, t_cycles, glitch)
-    advance(c, mem, t_cycles + U(1))
     set8(mem, ROW_STAT, (value & 0x78) | (old & 4))
+    advance(c, mem, t_cycles + U(1))
     evaluate(c, mem, t_cycles + U(1), value & 0x78)
 
 
@@ -282,13 +293,6 @@ def switch_off(c: wp.ref[Console], mem: Q, t: U):
     c.ppu_end_line = U(0)
     c.ppu_blank = U(1)
     end_tick(c, t)
-
-
-@wp.func
-def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
-    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
-    c.ppu_window = U(window_seen(c, mem, dot))
-    c.ppu_window_sync = U(dot)
 
 
 @wp.func(inline=True)
@@ -390,16 +394,31 @@ def ppu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U) -> U:
     return wp.where(follows, U(1), U(0))
 
 
+@wp.func
+def ppu_stop(mem: Q):
+    """Let a PPU that is on run for STOP_RUN M-cycles more, at the beginning of STOP."""
+    set32(mem, STOP_LEFT, wp.where(lcd_is_on(mem), STOP_RUN, U(0)))
+
+
 @wp.func(inline=False)
-def ppu_stand_still(c: wp.ref[Console], mem: Q, span: U):
-    """Move the PPU's times `span` M-cycles later, the time it lost in STOP; an LCD that is on becomes blank."""
+def ppu_stand_still(c: wp.ref[Console], mem: Q, since: U, t: U):
+    """Pass the time from `since` to `t` in STOP: a PPU that is on first goes on, then stands still and shows nothing.
+
+    Its times then move later by the time that it lost.
+    """
+    left = get32(mem, STOP_LEFT)
+    runs = wp.min(left, t - since)
+    lost = t - since - runs
     if lcd_is_on(mem):
-        c.ppu_origin = c.ppu_origin + span
-        c.ppu_sync = c.ppu_sync + span * U(4)
-        c.ppu_next = c.ppu_next + span
-        c.ppu_blank = U(1)
+        advance(c, mem, (since + runs) * U(4))
+        set32(mem, STOP_LEFT, left - runs)
+        if lost != U(0):
+            c.ppu_origin = c.ppu_origin + lost
+            c.ppu_sync = c.ppu_sync + lost * U(4)
+            c.ppu_next = c.ppu_next + lost
+            c.ppu_blank = U(1)
     if c.ppu_dma != U(0):
-        c.ppu_dma_start = c.ppu_dma_start + span * U(4)
+        c.ppu_dma_start = c.ppu_dma_start + lost * U(4)
 
 
 @wp.func(inline=False)
@@ -418,11 +437,16 @@ def note_dma(c: wp.ref[Console], mem: Q, value: int, t_cycles: U):
 
 
 @wp.func(inline=False)
-def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U):
-    """Block the PPU's access to OAM for 162 M-cycles from the write to FF46 at `t` on."""
+def ppu_oam_dma_begin(c: wp.ref[Console], mem: Q, t: U, restart: U):
+    """Block the PPU's access to OAM for 162 M-cycles from the write to FF46 at `t` on.
+
+    It can still read OAM for two M-cycles, unless this is a `restart`, 1: then an older transfer is running.
+    """
     c.ppu_dma = U(1)
     c.ppu_dma_start = access_time(t)
-    note_dma(c, mem, 1, access_time(t) + U(1))
+    if restart == U(0):
+        set8(mem, SCANNED, 0)
+    note_dma(c, mem, wp.where(restart != U(0), 0, 1), access_time(t) + U(1))
 
 
 @wp.func(inline=False)

@@ -24,18 +24,23 @@ from emulator.kernels.memory.io_registers import ROW_LCDC, ROW_SCX, ROW_SCY, ROW
 from emulator.kernels.ppu.frame_log import (
     BASE_WINDOW,
     DMA_DOTS,
+    DMA_LEAD,
     FROZEN_DMA,
     LINE_BASE,
     LOG,
     NO_DMA,
     R_DMA,
     R_LCDC,
+    R_SCAN,
     R_SCX,
     R_WX,
     R_WY,
+    SCANNED,
+    dma_holds,
     get8,
 )
-from emulator.kernels.ppu.pixel_fifo import run_line
+from emulator.kernels.ppu.pixel_fifo import begin_scan, run_line
+from emulator.kernels.ppu.pixel_fifo_objects import keep_scanned
 from emulator.kernels.ppu.pixel_fifo_state import Fifo
 from emulator.state.batch import Console
 
@@ -254,9 +259,15 @@ def window_seen(c: wp.ref[Console], mem: Q, dot: int) -> int:
     return I(seen)
 
 
+@wp.func
+def dma_dot(c: wp.ref[Console]) -> int:
+    """Return the dot of the frame at which the last OAM DMA started, or NO_DMA."""
+    return wp.where(c.ppu_dma != U(0), dot_of(c, c.ppu_dma_start) + 1, NO_DMA)
+
+
 @wp.func(inline=False)
-def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, f: wp.ref[Fifo]):
-    """Run the pixel pipeline for the current line from the register log, without pixels, for its timing in `f`."""
+def begin_replay(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, f: wp.ref[Fifo]):
+    """Set `f` to the beginning of the current line, whose register writes are logged, without pixels."""
     f.vram = mem
     f.oam = mem + Q(U(ROW_OAM))
     f.dest = Q(0)
@@ -281,14 +292,44 @@ def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, 
     f.window = window
     f.window_y = 0
     f.wx_triggered = wp.where(window != 0 and (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and f.wx == 166, 1, 0)
-    f.dma = NO_DMA
-    if c.ppu_dma != U(0):
-        f.dma = dot_of(c, c.ppu_dma_start) + 1 - line * LINE_DOTS
-        if c.ppu_dma == U(2) and f.log_count == 0:
-            f.dma = FROZEN_DMA
+    f.dma = dma_dot(c) - line * LINE_DOTS
+    f.scanned = wp.where(get8(mem, SCANNED) == line + 1 and dma_cuts(f.dma), 1, 0)
+    if c.ppu_dma == U(2) and f.log_count == 0:
+        f.dma = FROZEN_DMA
+    i = I(0)
+    while i < f.log_count:
+        entry = ld32(f.log + Q(U(4 * i)))
+        i = i + 1
+        if I((entry >> U(17)) & U(15)) == R_DMA:
+            i = f.log_count
+            if (entry >> U(21)) == U(0):
+                f.dma = 4 - DMA_DOTS / 2  # restarted: an older one has been running
     bus = I(ld16(f.oam + Q(156)))
     f.bus_y = bus & 0xFF
     f.bus_x = bus >> 8
+
+
+@wp.func
+def dma_cuts(dma: int) -> wp.bool:
+    """Return whether an OAM DMA that started at dot `dma` of a line changes OAM after it was scanned for the line."""
+    return dma > -DMA_LEAD and dma < LINE_DOTS
+
+
+@wp.func(inline=False)
+def keep_objects(c: wp.ref[Console], mem: Q, line: int):
+    """Keep the objects that the current line has found, before an OAM DMA that began in it changes OAM."""
+    dma = dma_dot(c) - line * LINE_DOTS
+    if dma_cuts(dma) and get8(mem, SCANNED) != line + 1:
+        f = Fifo()
+        begin_replay(c, mem, line, 0, 0, f)
+        begin_scan(f)
+        keep_scanned(f, wp.clamp((dma + DMA_LEAD - 5) >> 1, 0, 40))
+
+
+@wp.func(inline=False)
+def replay_line(c: wp.ref[Console], mem: Q, line: int, short: int, window: int, f: wp.ref[Fifo]):
+    """Run the pixel pipeline for the current line from the register log, without pixels, for its timing in `f`."""
+    begin_replay(c, mem, line, short, window, f)
     run_line(f)
 
 
@@ -336,7 +377,7 @@ def take_write(o: wp.ref[WrittenLine], line: int, entry: U):
         matters = not early
     elif number == R_WY:
         matters = not early or x < 5
-    elif number == R_DMA:
+    elif number == R_DMA or number == R_SCAN:
         matters = True
     if matters:
         o.too_late = x
@@ -380,9 +421,12 @@ def written_end(c: wp.ref[Console], mem: Q, line: int, odd: wp.bool) -> int:
 
 @wp.func
 def dma_runs_at(c: wp.ref[Console], dot: int) -> wp.bool:
-    """Return whether an OAM DMA blocks the PPU's access to OAM at this dot of the current frame."""
-    since = dot - dot_of(c, c.ppu_dma_start) - 1
-    running = c.ppu_dma != U(0) and since >= 0 and since < DMA_DOTS
+    """Return whether STAT shows at this dot of the current frame that an OAM DMA blocks the PPU's access to OAM.
+
+    An access sees the end of the last byte one M-cycle before the PPU does.
+    """
+    since = dot - dma_dot(c)
+    running = since >= 0 and since < DMA_DOTS - 4
     return running or c.ppu_dma == U(2)
 
 
@@ -399,7 +443,7 @@ def line_end(c: wp.ref[Console], mem: Q, line: int) -> int:
         wx = get8(mem, ROW_WX)
         window = window_seen(c, mem, line * LINE_DOTS + 4)
         end = I(0)
-        dma = dma_runs_at(c, line * LINE_DOTS + 4)
+        dma = c.ppu_dma == U(2) or dma_holds(dma_dot(c), line * LINE_DOTS + 6)
         if logged:
             end = written_end(c, mem, line, short != 0 or dma)
             if end < 0:
@@ -470,7 +514,7 @@ def mode_at(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
 def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
     """Return the mode that counts as STAT interrupt source at dot `x` when a register write causes an evaluation.
 
-    3: none. Mode 2 counts at the very start of a line only.
+    3: none. Mode 2 counts at the very start of a line only, mode 0 from the dot behind the end of mode 3.
     """
     mode = I(3)
     short = c.ppu_first != U(0) and line == 0
@@ -480,6 +524,6 @@ def interrupt_mode(c: wp.ref[Console], mem: Q, line: int, x: int) -> int:
         mode = wp.where(line == 0, 1, 2)
         if short:
             mode = I(3)
-    elif in_hblank(c, mem, line, x):
+    elif in_hblank(c, mem, line, x - 1):
         mode = 0
     return mode

@@ -9,8 +9,8 @@ import warp as wp
 from emulator.constants import LCDC_ENABLE, ROW_OAM, UNUSABLE
 from emulator.kernels.intrinsics import I, Q, U, ld16, ld32, st16, st32
 from emulator.kernels.memory.io_registers import ROW_LCDC
-from emulator.kernels.ppu.frame_log import get8, set8
-from emulator.kernels.ppu.frame_log_writer import keep_byte
+from emulator.kernels.ppu.frame_log import R_SCAN, get8, set8
+from emulator.kernels.ppu.frame_log_writer import keep_byte, latch_window_until, log_register
 from emulator.kernels.ppu.mode_timing import LINE_DOTS, VBLANK_LINE, dot_of
 from emulator.kernels.ppu.stat_interrupt import roll_frame
 from emulator.kernels.ppu.vram_oam_access import ppu_oam_access
@@ -123,7 +123,7 @@ def ppu_oam_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
     """Write FE00-FEFF from the CPU at `t` while no DMA holds OAM."""
     place = I(address) & 0xFF
     if ppu_oam_access(c, mem, address, t, U(1)) == U(0):
-        ppu_oam_bug(c, mem, t, BUG_WRITE)
+        ppu_oam_bug(c, mem, address, t, BUG_WRITE)
     else:
         x = line_dot(c, mem, t)
         if x < 6 or (x >= 82 and x < 84):
@@ -147,7 +147,7 @@ def ppu_oam_refused_read(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
             keep_oam(c, mem, t)
             read_between_rows(mem, I(address) & 0xFF, x)
     else:
-        ppu_oam_bug(c, mem, t, kind)
+        ppu_oam_bug(c, mem, address, t, kind)
 
 
 @wp.func
@@ -213,16 +213,21 @@ def corrupt_read(mem: Q, row: int):
 
 
 @wp.func(inline=False)
-def ppu_oam_bug(c: wp.ref[Console], mem: Q, t: U, kind: U):
-    """Corrupt OAM for a CPU access to FE00-FEFF at `t` while mode 2 scans it.
+def ppu_oam_bug(c: wp.ref[Console], mem: Q, address: U, t: U, kind: U):
+    """Corrupt OAM for a CPU access to `address`, FE00-FEFF, at `t` while mode 2 scans it.
 
     `kind`: 0 write or increment, 1 read, 2 read with an increment or decrement in the same M-cycle. 1 and 2 corrupt
-    alike.
+    alike. With 0 the slot being scanned reads OAM at the CPU's address.
     """
     row = scanned_row(c, mem, t)
     if row >= 8:
         keep_oam(c, mem, t)
         if kind == BUG_WRITE:
             corrupt_write(mem, row)
+            place = I(address) & 0xFE
+            if place < 0xA0:
+                dot = dot_of(c, (t - U(1)) * U(4)) + 1
+                latch_window_until(c, mem, dot - 1)
+                log_register(c, mem, R_SCAN, place, dot / LINE_DOTS, dot)
         else:
             corrupt_read(mem, row)

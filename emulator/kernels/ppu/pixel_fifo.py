@@ -61,9 +61,9 @@ def push_tile(f: wp.ref[Fifo]):
 def advance_fetcher(f: wp.ref[Fifo]):
     """Advance the tile fetcher by a dot: the address in the first of two dots, the read in the second."""
     step = f.step
+    if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
+        f.wx_triggered = 0  # in the middle of a window tile, too: its number stays, its row becomes the background's
     if step == 0:
-        if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
-            f.wx_triggered = 0
         map_bit = wp.where(f.wx_triggered != 0, f.lcdc & LCDC_WINDOW_MAP, f.lcdc & LCDC_BG_MAP)
         column = f.window_tile
         if f.wx_triggered == 0:
@@ -200,7 +200,7 @@ def fetch_object(f: wp.ref[Fifo], key: int):
         advance_fetcher(f)
         y = ((key >> 8) & 0xFF) - 16
         place = 4 * (key & 0xFF) + 2
-        moved = ((f.x - f.dma + 2) >> 2) - 1
+        moved = ((f.x - (f.dma & -2) + 2) >> 2) - 1
         tile = I(0)
         if moved > 0 and moved < 160:
             # OAM shows the bytes that the DMA is writing; of an odd one the other is already written.
@@ -253,6 +253,7 @@ def begin_line(f: wp.ref[Fifo]):
     f.wx_changed = NOT_IN_SIGHT
     f.fetching_object = 0
     f.aborted = 0
+    f.scan_at = -1
     f.window_tile = wp.where(f.wx_triggered != 0, 1, 0)
 
 
@@ -279,14 +280,20 @@ def finish_line(f: wp.ref[Fifo]):
 
 
 @wp.func(inline=False)
-def run_line(f: wp.ref[Fifo]):
-    """Run modes 2 and 3 of a line; afterwards `f.x` is the dot at which mode 3 ended."""
+def begin_scan(f: wp.ref[Fifo]):
+    """Run a line up to the dot before the search for objects."""
     begin_line(f)
     f.next_entry = 0
     f.stage = 0
     f.window_check = NOT_IN_SIGHT
     f.x = apply_writes(f, 4)
     meet_window(f, f.line)
+
+
+@wp.func(inline=False)
+def run_line(f: wp.ref[Fifo]):
+    """Run modes 2 and 3 of a line; afterwards `f.x` is the dot at which mode 3 ended."""
+    begin_scan(f)
     objects = vec10()
     f.objects = 0
     if f.short_line == 0:

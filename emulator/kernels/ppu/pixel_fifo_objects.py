@@ -4,7 +4,7 @@ import warp as wp
 
 from emulator.constants import LCDC_OBJ_SIZE
 from emulator.kernels.intrinsics import I, Q, U, ld8, ld16
-from emulator.kernels.ppu.frame_log import FROZEN_DMA, UNDO_TOP, dma_holds, get32
+from emulator.kernels.ppu.frame_log import FROZEN_DMA, SCANNED, UNDO_TOP, dma_holds, get8, get32, set8
 from emulator.kernels.ppu.pixel_fifo_state import Fifo, apply_writes, vec10
 
 
@@ -16,12 +16,27 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
     """
     found = vec10()
     f.objects = 0
-    for i in range(40):
+    first = I(0)
+    if f.scanned != 0:
+        first = get8(f.vram, SCANNED + 1)
+        f.objects = get8(f.vram, SCANNED + 2)
+        f.bus_y = get8(f.vram, SCANNED + 3)
+        f.bus_x = get8(f.vram, SCANNED + 4)
+        for j in range(10):
+            found[j] = get8(f.vram, SCANNED + 5 + j) << 16
+    return scan_objects(f, found, first, 40)
+
+
+@wp.func(inline=False)
+def scan_objects(f: wp.ref[Fifo], found: vec10, first: int, last: int) -> vec10:
+    """Return `found`, with the objects of OAM entries `first` to `last` - 1 added; `f.objects` is their number."""
+    for i in range(first, last):
         f.x = apply_writes(f, 6 + 2 * i)
         if not dma_holds(f.dma, f.x):
-            pair = I(ld16(f.oam + Q(U(4 * i))))
+            pair = I(ld16(f.oam + Q(U(wp.where(f.scan_at < 0, 4 * i, f.scan_at)))))
             f.bus_y = pair & 0xFF
             f.bus_x = pair >> 8
+        f.scan_at = -1
         top = f.line + 16 - f.bus_y
         height = wp.where((f.lcdc & LCDC_OBJ_SIZE) != 0, 16, 8)
         if top >= 0 and top < height and f.objects < 10 and f.dma != FROZEN_DMA:
@@ -33,6 +48,23 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
             found[j] = key
             f.objects = f.objects + 1
     return found
+
+
+@wp.func(inline=False)
+def keep_scanned(f: wp.ref[Fifo], last: int):
+    """Store at `SCANNED` what the search for objects finds in OAM entries 0 to `last` - 1, before a DMA changes them.
+
+    The end of mode 3 depends on that, and is worked out later. It depends on X only.
+    """
+    f.objects = 0
+    found = scan_objects(f, vec10(), 0, last)
+    set8(f.vram, SCANNED, f.line + 1)
+    set8(f.vram, SCANNED + 1, last)
+    set8(f.vram, SCANNED + 2, f.objects)
+    set8(f.vram, SCANNED + 3, f.bus_y)
+    set8(f.vram, SCANNED + 4, f.bus_x)
+    for j in range(10):
+        set8(f.vram, SCANNED + 5 + j, found[j] >> 16)
 
 
 @wp.func

@@ -4,7 +4,7 @@ import warp as wp
 
 from emulator.constants import LCDC_BG_ENABLE, LCDC_OBJ_ENABLE, LCDC_WINDOW_ENABLE
 from emulator.kernels.intrinsics import I, Q, U, ld32
-from emulator.kernels.ppu.frame_log import R_DMA, R_LCDC, R_OBP1, R_SCX, R_SCY, R_WX, R_WY, dma_start_of
+from emulator.kernels.ppu.frame_log import R_DMA, R_LCDC, R_OBP1, R_SCAN, R_SCX, R_SCY, R_WX, R_WY, dma_start_of
 
 NOT_IN_SIGHT = wp.constant(0x7FFFFF)
 vec10 = wp.types.vector(length=10, dtype=wp.int32)
@@ -32,9 +32,11 @@ class Fifo:
     window: int  # 1: LY has met WY
     window_y: int
     wx_triggered: int
-    dma: int  # dot at which the last OAM DMA started
+    dma: int  # dot at which the last OAM DMA started (`dma_holds`)
+    scanned: int  # 1: OAM has changed since it was scanned; `SCANNED` says what had been found by then
     undo: int  # undo entries undo..undo_last-1 hold the bytes that are written after this line
     undo_last: int
+    scan_at: int  # OAM offset that the next slot of mode 2 reads, -1 for its own
     bus_y: int  # last bytes that the PPU read from OAM, which it sees again during OAM DMA
     bus_x: int
     x: int  # dot of the line; mode 3 ends at its last value
@@ -78,19 +80,22 @@ def meet_window(f: wp.ref[Fifo], ly: int):
 
 @wp.func(inline=False)
 def write_lcdc(f: wp.ref[Fifo], value: int):
-    """Apply one stage of a write to LCDC: BG enable one dot before the other bits. OBJ off can abort an OBJ fetch."""
+    """Apply one stage of a write to LCDC: OBJ enable and the setting of window enable one dot after all else.
+
+    A bit 0 that is cleared also holds for one dot more. OBJ off can abort an OBJ fetch.
+    """
+    off = f.lcdc & ~value
+    if (off & LCDC_OBJ_ENABLE) != 0 and f.fetching_object != 0:
+        f.aborted = 1
     if f.stage == 0:
-        kept = f.lcdc
+        kept = f.lcdc & (LCDC_BG_ENABLE | LCDC_OBJ_ENABLE)
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):
-            kept = kept & 0xFD
-            if (f.lcdc & LCDC_OBJ_ENABLE) != 0 and f.fetching_object != 0:
-                f.aborted = 1
-        f.lcdc = kept | (value & LCDC_BG_ENABLE)
-    else:
-        if (f.lcdc & LCDC_OBJ_ENABLE) != 0 and (value & LCDC_OBJ_ENABLE) == 0 and f.fetching_object != 0:
-            f.aborted = 1
-        if (f.lcdc & LCDC_WINDOW_ENABLE) != 0 and (value & LCDC_WINDOW_ENABLE) == 0 and f.window_fetch != 0:
+            kept = kept & LCDC_BG_ENABLE
+        if (off & LCDC_WINDOW_ENABLE) != 0 and f.window_fetch != 0:
             f.no_insert_glitch = 1
+        late = LCDC_OBJ_ENABLE | (LCDC_WINDOW_ENABLE & ~f.lcdc)
+        f.lcdc = kept | (value & ~late)
+    else:
         f.lcdc = value
 
 
@@ -111,6 +116,8 @@ def write_register(f: wp.ref[Fifo], number: int, value: int, dot: int):
         f.wx_changed = dot
     elif number == R_DMA:
         f.dma = dma_start_of(value, dot)
+    elif number == R_SCAN:
+        f.scan_at = value
     elif number == R_OBP1:
         if f.stage == 0:
             shown = value | f.obp1
@@ -138,10 +145,8 @@ def apply_writes(f: wp.ref[Fifo], x: int) -> int:
         due = dot
         if two_stages:
             due = dot - 2 + f.stage
-        elif number == R_SCX:
+        elif number == R_SCX or number == R_SCY:
             due = dot - 2
-        elif number == R_SCY:
-            due = dot - 1
         if due > x:
             run = 0
         else:

@@ -43,7 +43,7 @@ from emulator.kernels.ppu.scanline_plan import (
     window_of,
 )
 from emulator.kernels.ppu.vram_changes import NOTHING, entries_above, map_changes
-from emulator.state.batch import STOPPED, Batch, Console
+from emulator.state.batch import Batch, Console
 
 LISTED = wp.constant(1 << 16)  # most threads that draw listed lines
 
@@ -208,12 +208,9 @@ def release_pictures(batch: Batch, console: wp.array[Console], todo: wp.array[wp
 
 @wp.func
 def screen_byte(batch: Batch, console: wp.array[Console], env: int, offset: int) -> int:
-    """Return a byte of the packed picture that is shown; 0 (the lightest shade) if the LCD is blank.
-
-    On a DMG the PPU stops in STOP, which leaves the LCD blank.
-    """
+    """Return a byte of the packed picture that is shown; 0 (the lightest shade) if the LCD is blank."""
     value = I(0)
-    if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
+    if console[env].ppu_blank == U(0):
         front = console[env].ppu_front * U(SCREEN_BYTES)
         value = I(ld8(row_of(batch, env) + Q(U(ROW_SCREENS + offset) + front)))
     return value
@@ -266,7 +263,7 @@ def downsample_words(batch: Batch, console: wp.array[Console], observation: wp.u
     """
     env, y, word = wp.tid()
     shades = U(0)
-    if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
+    if console[env].ppu_blank == U(0):
         screen = row_of(batch, env) + Q(U(ROW_SCREENS) + console[env].ppu_front * U(SCREEN_BYTES))
         shades = means_of_blocks(screen + Q(U(2 * y * SCREEN_LINE_BYTES + 4 * word)))
     st128(

@@ -20,7 +20,7 @@ from emulator.kernels.intrinsics import Q, U, ld8, st32
 from emulator.kernels.ppu.downsample import spread
 from emulator.kernels.ppu.frame_log_reader import SCREEN_LINE_BYTES
 from emulator.kernels.ppu.frame_log_writer import draw_finished
-from emulator.state.batch import STOPPED, Batch, Console
+from emulator.state.batch import Batch, Console
 
 
 @wp.func
@@ -98,14 +98,14 @@ def draw_serially(batch: Batch, console: wp.array[Console]):
 def observe_serially(batch: Batch, console: wp.array[Console], observation: wp.uint64, stride: wp.uint64):
     """Draw like `draw_serially`, and write the picture's 72 rows of 80 means at `observation` + env * `stride`.
 
-    The observation of an LCD that is blank, or stopped by STOP, is all light.
+    The observation of an LCD that is blank is all light.
     """
     env = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
     out = observation + Q(env) * stride
     if console[env].ppu_finished != U(0):
         draw_finished(console[env], mem)
-    if console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED):
+    if console[env].ppu_blank == U(0):
         downsample_screen(mem + Q(U(ROW_SCREENS)) + Q(console[env].ppu_front * U(SCREEN_BYTES)), out)
     else:
         lighten(out)
@@ -117,7 +117,7 @@ def unpack_serially(batch: Batch, console: wp.array[Console], shades: wp.uint64)
     env, y = wp.tid()
     line = batch.ram_base + Q(env) * Q(batch.row_stride) + Q(U(ROW_SCREENS + y * SCREEN_LINE_BYTES))
     line = line + Q(console[env].ppu_front * U(SCREEN_BYTES))
-    shown = console[env].ppu_blank == U(0) and console[env].run_state != U(STOPPED)
+    shown = console[env].ppu_blank == U(0)
     to = shades + Q(U((env * SCREEN_HEIGHT + y) * SCREEN_WIDTH))
     for byte in range(20):
         pixels = wp.where(shown, interleaved(ld8(line + Q(U(byte))), ld8(line + Q(U(20 + byte)))), U(0))

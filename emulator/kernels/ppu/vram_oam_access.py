@@ -15,6 +15,7 @@ from emulator.kernels.ppu.mode_timing import (
     VBLANK_LINE,
     dot_of,
     in_hblank,
+    keep_objects,
     last_tile_address,
     line_end,
 )
@@ -214,6 +215,8 @@ def ppu_oam_dma(c: wp.ref[Console], mem: Q, t: U):
         dot = wp.max(dot_of(c, access_time(t)), 0)
         line = dot / LINE_DOTS
         x = dot - line * LINE_DOTS
+        if line < VBLANK_LINE:
+            keep_objects(c, mem, line)
         if line < VBLANK_LINE and c.ppu_drafting != U(0):
             for i in range(160):
                 keep_oam_byte(c, mem, i, line, x)

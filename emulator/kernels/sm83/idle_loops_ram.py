@@ -70,7 +70,7 @@ def write_dma_and_wait(c: wp.ref[Console], mem: Q, rom: Q, value: U, t: U):
     https://gbdev.io/pandocs/OAM_DMA_Transfer.html
     """
     o = CountdownLocals()
-    source = dma_begin(c, mem, value, t)
+    source = dma_begin(c, mem, value, t, U(0))
     find_countdown(c, mem, o)
     set_deadline(c, mem, t)  # without the transfer
     dma = t + U(1) + U(OAM_SIZE)

@@ -4,7 +4,7 @@ https://gbdev.io/pandocs/Interrupts.html, https://gbdev.io/pandocs/halt.html"""
 import warp as wp
 
 from emulator.constants import HRAM, INTERRUPT_MASK, INTERRUPT_TIMER, ROW_ORIGIN, WRAM
-from emulator.kernels.intrinsics import I, Q, U, st8
+from emulator.kernels.intrinsics import ALL_ONES, I, Q, U, st8
 from emulator.kernels.io.bus import bus_write, div_write
 from emulator.kernels.io.hardware_events import (
     happen_here,
@@ -20,7 +20,8 @@ from emulator.kernels.io.joypad import joypad_lines, joypad_settle
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.kernels.memory.mapper import FLAT, update_map
-from emulator.kernels.ppu.lcd_registers import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still
+from emulator.kernels.ppu.frame_log import STOP_LEFT, get32
+from emulator.kernels.ppu.lcd_registers import ppu_oam_dma_halt, ppu_oam_dma_resume, ppu_stand_still, ppu_stop
 from emulator.rom import control_rows
 from emulator.state.batch import (
     HALTED,
@@ -122,7 +123,7 @@ def dma_stand_still(c: wp.ref[Console], t: U):
 def stand_still(c: wp.ref[Console], mem: Q, t: U):
     """Delay up to instruction boundary `t` all hardware that stood still with a halted or stopped CPU.
 
-    In HALT that is an OAM DMA; in STOP all but the joypad and the cartridge's clock, and the LCD shows nothing.
+    In HALT that is an OAM DMA; in STOP all but the joypad and the cartridge's clock, the PPU after some time.
     https://gbdev.io/pandocs/Reducing_Power_Consumption.html
     """
     if c.run_state == U(STOPPED):
@@ -130,7 +131,7 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
         if span != U(0):
             delay_divider(c, span)
             dma_stand_still(c, t)
-            ppu_stand_still(c, mem, span)
+            ppu_stand_still(c, mem, c.stop_time, t)
             c.stop_time = t
     elif c.run_state != U(RUNNING):
         dma_stand_still(c, t)
@@ -138,15 +139,17 @@ def stand_still(c: wp.ref[Console], mem: Q, t: U):
 
 @wp.func(inline=False)
 def wake_from_stop(c: wp.ref[Console], mem: Q) -> U:
-    """End STOP if a selected P1 line is low; return 1 if it was, else 0."""
+    """End STOP if a selected P1 line is low and the PPU stands still; return 1 if so, else 0."""
     o = ServiceLocals()
     o.more = U(0)
-    if joypad_lines(io_get(mem, U(io.P1)), c.buttons) != U(15):
-        # Seen one M-cycle later; the first opcode is fetched two after that.
-        stand_still(c, mem, c.now + U(1))
+    if get32(mem, STOP_LEFT) == U(0) and joypad_lines(io_get(mem, U(io.P1)), c.buttons) != U(15):
+        # Seen one M-cycle later; PPU and OAM DMA go on one after that, the first opcode is fetched one later still.
+        stand_still(c, mem, c.now + U(2))
         c.run_state = U(RUNNING)
-        if c.ime == U(0):
-            delay_divider(c, U(1))  # held in reset for one more
+        if c.ime != U(0):
+            delay_divider(c, ALL_ONES)  # goes on one earlier
+        if c.dma_state != U(0):
+            ppu_oam_dma_resume(c, mem, c.now + U(2), c.dma_start)
         c.now = c.now + U(3)
         c.stop_time = U(0)
         o.more = U(1)
@@ -314,8 +317,8 @@ def stop(c: wp.ref[Console], mem: Q, now: U, pc: U) -> U:
     o.pc = wp.where(pending != U(0), (pc - U(1)) & U(0xFFFF), pc)
     if joypad_lines(io_get(mem, U(io.P1)), c.buttons) == U(15):
         div_write(c, mem, now)
-        c.run_state = U(STOPPED)
-        c.stop_time = now
+        hold_cpu(c, mem, U(STOPPED), now)
+        ppu_stop(mem)
     elif pending == U(0):
         hold_cpu(c, mem, U(HALTED), now)
         c.ppu_late = now + U(1)

@@ -167,7 +167,7 @@ def slow_write(c: wp.ref[Console], mem: Q, rom: Q, a: U, value: U, ctl: U, t: U)
     else:
         # SP itself is decremented first, and may point into OAM before.
         if ((a + U(2)) & U(0xFF00)) == U(OAM):
-            ppu_oam_bug(c, mem, t - U(1), U(OAM_BUG_WRITE))
+            ppu_oam_bug(c, mem, a + U(2), t - U(1), U(OAM_BUG_WRITE))
         bus_write(c, mem, rom, next_a, high, t)
         bus_write(c, mem, rom, a, low, t + U(1))
 
@@ -178,7 +178,7 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
     if (before & U(0xFF00)) == U(OAM) and not is_flat(c):
         if I(t - U(1) - c.deadline) >= I(0):
             catch_up(c, mem, rom, t - U(1))
-        ppu_oam_bug(c, mem, t, U(OAM_BUG_WRITE))
+        ppu_oam_bug(c, mem, before, t, U(OAM_BUG_WRITE))
 
 
 @wp.func
