@@ -8,7 +8,7 @@ https://gbdev.io/pandocs/Serial_Data_Transfer_(Link_Cable).html
 import warp as wp
 
 from emulator.constants import INTERRUPT_SERIAL
-from emulator.kernels.intrinsics import FAR, Q, U, st8
+from emulator.kernels.intrinsics import FAR, I, Q, U, st8
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import io_get, io_set, request_interrupt
 from emulator.state.batch import Console
@@ -54,7 +54,7 @@ def serial_write_control(c: wp.ref[Console], mem: Q, value: U, t: U):
     c.serial_end = t + FAR
     if (value & U(0x81)) == U(0x81):
         count = c.serial_count
-        if count < c.serial_capacity:
+        if I(count) < I(c.serial_capacity):
             st8(mem + Q(c.serial_log + count), io_get(mem, U(io.SB)))
         c.serial_count = count + U(1)
         c.serial_active = U(1)

@@ -12,7 +12,7 @@ Wave channel times are in ticks of half an M-cycle.
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U
+from emulator.kernels.intrinsics import I, Q, U, ld32, st32
 from emulator.kernels.io.sweep import (
     CHANNEL_ON,
     clock_sweep,
@@ -31,6 +31,7 @@ from emulator.state.batch import Console
 SEQUENCER_SHIFT = 11  # log2 of the M-cycles per step
 ALL = wp.constant(wp.uint32(0x1FF))
 WAVE_HAS_READ = 0x100
+SOUND_LOG = wp.constant(wp.uint32(0xFFFFFFFF))  # value of serial_capacity: writes here are logged, bytes are not
 SKIP_NEXT = 1  # values of apu_skip: the next event does nothing,
 SKIP_COUNT = 2  # then one happens without being counted
 WAVE_PHASE = 3  # extra ticks before the first sample after a trigger
@@ -48,6 +49,27 @@ class ApuLocals:
     value: wp.uint32
     place: wp.uint32
     plain: wp.bool
+
+
+@wp.func
+def logs_sound(c: wp.ref[Console]) -> wp.bool:
+    """Return whether writes to sound registers and DIV are logged (sound/channels.py)."""
+    return c.serial_capacity == SOUND_LOG
+
+
+@wp.func(inline=False)
+def log_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
+    """Append a write to the log, which takes the serial log's place.
+
+    uint32: writes of this launch, most that are kept, then a time and register | value << 8 for each.
+    """
+    log = mem + Q(c.serial_log)
+    count = ld32(log)
+    if count < ld32(log + Q(4)):
+        place = log + Q(U(8) + (count << U(3)))
+        st32(place, t)
+        st32(place + Q(4), register | (value << U(8)))
+    st32(log, count + U(1))
 
 
 @wp.func
@@ -330,7 +352,7 @@ def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
     """Write FF10-FF3F without `apu_sync` if that gives the same state; else return False, with nothing done."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
-    plain = power_is_on(mem) and is_timeless(c, mem, register, channel, place, value)
+    plain = power_is_on(mem) and not logs_sound(c) and is_timeless(c, mem, register, channel, place, value)
     if plain:
         if register <= U(io.NR52) or register >= U(io.WAVE_RAM):
             io_set(mem, register, wp.where(register == U(io.NR52), U(0x80), value))
@@ -348,6 +370,8 @@ def apu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
     """Write FF10-FF3F at time `t`; `register` 04 stands for a write to DIV that is about to clear the divider."""
     o = ApuLocals()
     apu_sync(c, mem, t)
+    if logs_sound(c):
+        log_write(c, mem, register, value, t)
     if register == U(io.DIV):
         if power_is_on(mem) and ((t - c.div_zero) >> U(SEQUENCER_SHIFT - 1) & U(1)) != U(0):
             sequencer_steps(c, mem, U(1))
