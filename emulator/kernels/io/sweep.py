@@ -145,11 +145,11 @@ def set_frequency(mem: Q, s: wp.ref[Sweep]):
 @wp.func
 def end_pace(mem: Q, s: wp.ref[Sweep]):
     """Sweep once, at the end of the pace; countdown and increment follow about an M-cycle later."""
-    if s.countdown != U(0):
-        if s.young > U(2):
-            s.frequency = get_frequency(mem)
-        s.increment = U(0)
     if get_pace(mem) != U(0):
+        if s.countdown != U(0):
+            if s.young > U(2):
+                s.frequency = get_frequency(mem)
+            s.increment = U(0)
         if get_step(mem) != U(0):
             set_frequency(mem, s)
         s.again = U(1)
