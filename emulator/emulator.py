@@ -531,6 +531,20 @@ class Emulator:
         count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
+    def log_sound(self) -> None:
+        """Log writes to sound registers, instead of bytes sent, from now on (sound/channels.py)."""
+        consoles = self._consoles()
+        for env, record in enumerate(consoles):
+            first = int(record["serial_log"])
+            room = (int(record["serial_capacity"]) - 8) // 8
+            if room < 64:
+                raise EmulatorError(
+                    f"serial_capacity={record['serial_capacity']}: give 8 bytes for each write of a launch"
+                )
+            self.batch.ram[env, first + 4 : first + 8].assign(np.array([room], np.uint32).view(np.uint8))
+        consoles["serial_capacity"] = 0xFFFFFFFF
+        self.batch.console.assign(consoles)
+
     def arrays_per_env(self) -> list[wp.array[Any]]:
         """Return the allocated device arrays whose size grows with the number of envs."""
         owned = [*vars(self).values(), *vars(self._pictures).values()]

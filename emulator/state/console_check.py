@@ -85,7 +85,7 @@ RULES: Mapping[str, Rule] = {
     "apu_mark": Near(0, 0), "apu_step": Range(0, 7), "apu_skip": Range(0, 2),
     "apu_status": Range(0, 0x1FF), "apu_length_12": Bits(0x01FF01FF),
     "apu_length_34": Bits(0x01FF01FF), "apu_sweep_timer": Range(0, 15),
-    "apu_sweep_shadow": Range(0, 0x7FF), "apu_sweep_flags": Range(0, 3),
+    "apu_sweep_shadow": Bits(0x3FFFFF), "apu_sweep_flags": Bits(0x1FFFFFFF),
     "apu_wave_index": Range(0, 31), "apu_wave_next": ANY,
     "launch_end": OneOf((0,)), "stopped": FLAG, "trap": ANY, "work": ANY, "stable": OneOf((0,)),
     "env": ANY,

@@ -136,10 +136,14 @@ class _Writer:
             values |= {"pace": volume & 7, "envelope": volume & 7, "timer": lengths >> 16 * (n & 1) & 0xFFFF}
             period = 4 * (2048 - values["period"])
             sounds.append(values | {"p": period, "next": period})
-        sweep, flags = reg["NR10"], c["apu_sweep_flags"]
+        sweep, timer = reg["NR10"], c["apu_sweep_timer"] & 7
         sounds[0] |= {"sweep_pace": sweep >> 4 & 7, "sweep_down": sweep >> 3 & 1, "sweep_shift": sweep & 7}
-        sounds[0] |= {"negated": flags >> 1 & 1, "sweep_on": flags & 1, "sweep_timer": c["apu_sweep_timer"]}
-        sounds[0]["shadow"] = c["apu_sweep_shadow"]
+        sounds[0] |= {
+            "negated": c["apu_sweep_flags"] >> 13 & 1,
+            "sweep_on": sweep & 0x77 != 0,
+            "sweep_timer": timer or 8,
+        }
+        sounds[0]["shadow"] = sounds[0]["period"]
         volume = reg["NR32"] >> 5 & 3
         period, index = sounds[2]["p"] // 2, c["apu_wave_index"]
         sounds[2] |= {"dac": reg["NR30"] >> 7, "length": reg["NR31"], "volume": volume, "shift": (4, 0, 1, 2)[volume]}

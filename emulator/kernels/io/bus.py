@@ -13,7 +13,13 @@ from emulator.kernels.intrinsics import FAR, I, Q, U, ld8, st8
 from emulator.kernels.io.hardware_events import catch_up, set_deadline
 from emulator.kernels.io.joypad import joypad_read, joypad_rest, joypad_select, joypad_settle
 from emulator.kernels.io.oam_dma import dma_byte, dma_conflict, dma_holds_oam, dma_sync, dma_write
-from emulator.kernels.io.serial import serial_data, serial_div_write, serial_edges, serial_write_control
+from emulator.kernels.io.serial import (
+    serial_data,
+    serial_div_write,
+    serial_edges,
+    serial_write_control,
+    serial_write_data,
+)
 from emulator.kernels.io.sound_registers import apu_read, apu_store, apu_write
 from emulator.kernels.io.timer import div_read, timer_div_write, timer_stable, timer_sync, timer_write
 from emulator.kernels.memory import io_registers as io
@@ -93,7 +99,7 @@ def div_write(c: wp.ref[Console], mem: Q, t: U):
         o.edges = serial_edges(c, t) + (((t - c.div_zero) >> U(5)) & U(1))
     apu_write(c, mem, U(io.DIV), U(0), t)
     timer_div_write(c, mem, t)
-    serial_div_write(c, o.edges, t)
+    serial_div_write(c, mem, o.edges, t)
 
 
 @wp.func(inline=True)
@@ -139,7 +145,7 @@ def write_low_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
         ppu_before_if_write(c, mem, t)
         io_set(mem, register, value & U(INTERRUPT_MASK))
     elif register == U(io.SB):
-        io_set(mem, register, value)
+        serial_write_data(c, mem, value, began)
     elif register == U(io.SC):
         serial_write_control(c, mem, value, began)
     elif register == U(io.DIV):

@@ -12,7 +12,18 @@ Wave channel times are in ticks of half an M-cycle.
 
 import warp as wp
 
-from emulator.kernels.intrinsics import I, Q, U
+from emulator.kernels.intrinsics import I, Q, U, ld32, st32
+from emulator.kernels.io.sweep import (
+    CHANNEL_ON,
+    clock_sweep,
+    keep_frequency,
+    keeps_sweep,
+    run_sweep,
+    sweep_rests,
+    sweeps,
+    trigger_sweep,
+    write_sweep,
+)
 from emulator.kernels.memory import io_registers as io
 from emulator.kernels.memory.io_registers import io_get, io_set
 from emulator.state.batch import Console
@@ -20,10 +31,9 @@ from emulator.state.batch import Console
 SEQUENCER_SHIFT = 11  # log2 of the M-cycles per step
 ALL = wp.constant(wp.uint32(0x1FF))
 WAVE_HAS_READ = 0x100
+SOUND_LOG = wp.constant(wp.uint32(0xFFFFFFFF))  # value of serial_capacity: writes here are logged, bytes are not
 SKIP_NEXT = 1  # values of apu_skip: the next event does nothing,
 SKIP_COUNT = 2  # then one happens without being counted
-SWEEP_ENABLED = 1  # bits of apu_sweep_flags
-SWEEP_NEGATED = 2
 WAVE_PHASE = 3  # extra ticks before the first sample after a trigger
 
 # Bits that read as ones, one byte a register from FF10 on.
@@ -39,6 +49,27 @@ class ApuLocals:
     value: wp.uint32
     place: wp.uint32
     plain: wp.bool
+
+
+@wp.func
+def logs_sound(c: wp.ref[Console]) -> wp.bool:
+    """Return whether writes to sound registers and DIV are logged (sound/channels.py)."""
+    return c.serial_capacity == SOUND_LOG
+
+
+@wp.func(inline=False)
+def log_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
+    """Append a write to the log, which takes the serial log's place.
+
+    uint32: writes of this launch, most that are kept, then a time and register | value << 8 for each.
+    """
+    log = mem + Q(c.serial_log)
+    count = ld32(log)
+    if count < ld32(log + Q(4)):
+        place = log + Q(U(8) + (count << U(3)))
+        st32(place, t)
+        st32(place + Q(4), register | (value << U(8)))
+    st32(log, count + U(1))
 
 
 @wp.func
@@ -78,39 +109,6 @@ def clock_length(c: wp.ref[Console], channel: U, clocks: U):
             channel_off(c, channel)
 
 
-@wp.func
-def sweep_frequency(c: wp.ref[Console], mem: Q) -> U:
-    """Return channel 1's next frequency by its sweep; a value above 2047 turns the channel off."""
-    register = io_get(mem, U(io.NR10))
-    shadow = c.apu_sweep_shadow
-    delta = shadow >> (register & U(7))
-    negate = (register & U(8)) != U(0)
-    frequency = wp.where(negate, shadow - delta, shadow + delta)
-    if negate:
-        c.apu_sweep_flags = c.apu_sweep_flags | U(SWEEP_NEGATED)
-    if I(frequency) > I(2047):
-        channel_off(c, U(0))
-    return frequency
-
-
-@wp.func(inline=False)
-def clock_sweep(c: wp.ref[Console], mem: Q):
-    """Run one 128 Hz step of channel 1's frequency sweep."""
-    register = io_get(mem, U(io.NR10))
-    period = (register >> U(4)) & U(7)
-    c.apu_sweep_timer = c.apu_sweep_timer - U(1)
-    if c.apu_sweep_timer == U(0):
-        c.apu_sweep_timer = wp.where(period == U(0), U(8), period)
-        if (c.apu_sweep_flags & U(SWEEP_ENABLED)) != U(0) and period != U(0):
-            frequency = sweep_frequency(c, mem)
-            if I(frequency) <= I(2047) and (register & U(7)) != U(0):
-                c.apu_sweep_shadow = frequency
-                io_set(mem, U(io.NR13), frequency & U(255))
-                high = (io_get(mem, U(io.NR14)) & U(0xF8)) | (frequency >> U(8))
-                io_set(mem, U(io.NR14), high)
-                sweep_frequency(c, mem)
-
-
 @wp.func(inline=False)
 def sequencer_steps(c: wp.ref[Console], mem: Q, edges: U):
     """Run `edges` steps of the frame sequencer: length counters at even steps, sweep at 2 and 6."""
@@ -131,10 +129,28 @@ def sequencer_steps(c: wp.ref[Console], mem: Q, edges: U):
             clock_length(c, U(channel), lengths)
     o.left = ((step + o.count + U(1)) >> U(2)) - ((step + U(1)) >> U(2))
     while o.left > U(0):
-        if c.apu_sweep_timer != U(0):
-            clock_sweep(c, mem)
+        clock_sweep(c, mem)
         o.left = o.left - U(1)
     c.apu_step = (step + o.count) & U(7)
+
+
+@wp.func(inline=False)
+def run_sequencer(c: wp.ref[Console], mem: Q, mark: U, t: U, edges: U):
+    """Run the sequencer's `edges` steps between the times `mark` and `t`, and what the sweep does in between."""
+    if sweep_rests(c) and not sweeps(c, mem):
+        sequencer_steps(c, mem, edges)
+    else:
+        o = ApuLocals()
+        o.left = edges
+        o.place = mark * U(2) + U(1)
+        o.value = mark - ((mark - c.div_zero) & U((1 << SEQUENCER_SHIFT) - 1))
+        while o.left > U(0):
+            o.value = o.value + U(1 << SEQUENCER_SHIFT)
+            run_sweep(c, mem, o.place, o.value * U(2))
+            o.place = o.value * U(2)
+            sequencer_steps(c, mem, U(1))
+            o.left = o.left - U(1)
+        run_sweep(c, mem, o.place, t * U(2) + U(1))
 
 
 @wp.func
@@ -160,8 +176,10 @@ def apu_sync(c: wp.ref[Console], mem: Q, t: U):
                     c.apu_wave_index = (c.apu_wave_index + samples) & U(31)
                     c.apu_wave_next = c.apu_wave_next + samples * period
                     c.apu_status = c.apu_status | U(WAVE_HAS_READ)
-            if edges > U(0):
-                sequencer_steps(c, mem, edges)
+            if edges > U(0) or not sweep_rests(c):
+                run_sequencer(c, mem, mark, t, edges)
+        if (c.apu_status & U(CHANNEL_ON)) == U(0):
+            c.apu_sweep_timer = U(0)  # it is loaded by the next trigger
         if (c.apu_status & U(4)) == U(0):
             # A channel that has ended is at no sample, at any time.
             c.apu_wave_next = U(0)
@@ -216,17 +234,6 @@ def corrupt_wave_ram(c: wp.ref[Console], mem: Q):
         for i in range(4):
             byte = io_get(mem, U(io.WAVE_RAM) + (offset & U(12)) + U(i))
             io_set(mem, U(io.WAVE_RAM) + U(i), byte)
-
-
-@wp.func
-def trigger_sweep(c: wp.ref[Console], mem: Q):
-    register = io_get(mem, U(io.NR10))
-    period = (register >> U(4)) & U(7)
-    c.apu_sweep_shadow = io_get(mem, U(io.NR13)) | ((io_get(mem, U(io.NR14)) & U(7)) << U(8))
-    c.apu_sweep_timer = wp.where(period == U(0), U(8), period)
-    c.apu_sweep_flags = wp.where((register & U(0x77)) != U(0), U(SWEEP_ENABLED), U(0))
-    if (register & U(7)) != U(0):
-        sweep_frequency(c, mem)
 
 
 @wp.func
@@ -300,6 +307,8 @@ def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
     """Write `value` to register NR10-NR51 at time `t`, with the power on."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
+    if register == U(io.NR10):
+        write_sweep(c, mem, value)
     io_set(mem, register, value)
     if channel < U(4):
         if place == U(1):
@@ -307,10 +316,8 @@ def write_register(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
             set_length(c, channel, full - (value & (full - U(1))))
         elif place == U(4):
             write_control(c, mem, channel, value, t)
-        elif register == U(io.NR10):
-            # Leaving negate mode after it was used ends the channel.
-            if (c.apu_sweep_flags & U(SWEEP_NEGATED)) != U(0) and (value & U(8)) == U(0):
-                channel_off(c, U(0))
+        if register == U(io.NR13) or register == U(io.NR14):
+            keep_frequency(c)
         if not dac_is_on(mem, channel):
             channel_off(c, channel)
 
@@ -324,8 +331,8 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
     o = ApuLocals()
     wave_off = (c.apu_status & U(4)) == U(0)
     limited = (c.apu_status >> (U(4) + channel)) & U(1)
-    sweeps = (c.apu_sweep_flags & U(SWEEP_ENABLED)) != U(0)
-    untuned = wp.where(channel == U(0), not sweeps, channel != U(2) or wave_off)
+    rests = sweep_rests(c)
+    untuned = wp.where(channel == U(0), rests and not sweeps(c, mem), channel != U(2) or wave_off)
     o.plain = wp.bool(True)  # volume, DAC, panning and unused registers
     if register >= U(io.NR50):
         o.plain = wp.where(register >= U(io.WAVE_RAM), wave_off, register != U(0x26) or value >= U(0x80))
@@ -336,8 +343,7 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
     elif place == U(4):
         o.plain = untuned and (value >> U(6)) == limited
     elif register == U(io.NR10):
-        negated = (c.apu_sweep_flags & U(SWEEP_NEGATED)) != U(0) and (value & U(8)) == U(0)
-        o.plain = value == io_get(mem, register) and not negated
+        o.plain = rests and keeps_sweep(c, mem, value)
     return o.plain
 
 
@@ -346,7 +352,7 @@ def apu_store(c: wp.ref[Console], mem: Q, register: U, value: U) -> wp.bool:
     """Write FF10-FF3F without `apu_sync` if that gives the same state; else return False, with nothing done."""
     channel = (register - U(io.NR10)) / U(5)
     place = register - U(io.NR10) - channel * U(5)
-    plain = power_is_on(mem) and is_timeless(c, mem, register, channel, place, value)
+    plain = power_is_on(mem) and not logs_sound(c) and is_timeless(c, mem, register, channel, place, value)
     if plain:
         if register <= U(io.NR52) or register >= U(io.WAVE_RAM):
             io_set(mem, register, wp.where(register == U(io.NR52), U(0x80), value))
@@ -364,6 +370,8 @@ def apu_write(c: wp.ref[Console], mem: Q, register: U, value: U, t: U):
     """Write FF10-FF3F at time `t`; `register` 04 stands for a write to DIV that is about to clear the divider."""
     o = ApuLocals()
     apu_sync(c, mem, t)
+    if logs_sound(c):
+        log_write(c, mem, register, value, t)
     if register == U(io.DIV):
         if power_is_on(mem) and ((t - c.div_zero) >> U(SEQUENCER_SHIFT - 1) & U(1)) != U(0):
             sequencer_steps(c, mem, U(1))
