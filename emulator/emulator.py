@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -14,6 +15,16 @@ from numpy.typing import NDArray
 from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
+from emulator.launch.code_hooks import (
+    MOST_KEPT,
+    CodeHooks,
+    Hook,
+    code_place,
+    is_in_status_loop,
+    places_of,
+    tested,
+    written_bytes,
+)
 from emulator.launch.launch_shapes import Shape
 from emulator.launch.slots import Slots, slot_bytes
 from emulator.launch.warp_start import explained, start_warp
@@ -122,6 +133,8 @@ class Emulator:
             self._watches: list[Watch] = []
             self._pokes: dict[Any, Poke] = {}
             self._slots: Slots | None = None
+            self._hooks = CodeHooks(self.batch)
+            self._idle_skip = idle_skip
             self._prepare(trap_ld_b_b, serial_capacity)
 
     def __repr__(self) -> str:
@@ -164,6 +177,7 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
+        self._hooks.clear_hits()
         if mask is None:
             self._frames.run(held, frames, release_after)
         else:
@@ -571,6 +585,60 @@ class Emulator:
             self.draw()  # a finished picture that waits reads video memory and objects
         inputs = [self.batch, self.batch.console, chosen, poke.places, written]
         self._launch(self._kernels.write_places, self.num_envs, inputs)
+
+    def on(
+        self,
+        place: Item,
+        record: Sequence[Item] | Mapping[str, Item] = (),
+        *,
+        poke: Mapping[Item, int] | None = None,
+        when: tuple[Item, str, int] | None = None,
+        keep: int = 1,
+        rom: int = 0,
+    ) -> Hook:
+        """Hook an instruction: count, as each console comes to it, and record and write bytes before it is executed.
+
+        `place`: a name of `symbols`, "BANK:ADDRESS", (bank, address), or the address where no bank is needed; in ROM
+        number `rom`. `record`: registers (a f b c d e h l, bc de hl af sp pc) and bytes as for `watch`, or by name.
+        `poke`: numbers for registers but pc, and for RAM, the lowest byte first. `when`: (register or bytes, one of
+        == != < <= > >= &, number), else a hit does not count. `keep`: record the latest hit (1), or the first `keep`.
+        Hooks end the search for hot code. Raises EmulatorError for a place that is not in the ROM.
+        """
+        rom = whole_number("rom", rom, 0, len(self.cartridges) - 1)
+        offset, address = code_place(place, self._symbols, self.cartridges[rom])
+        read = functools.partial(places_of, symbols=self._symbols, cartridges=self.cartridges)
+        write = functools.partial(read, is_written=True)
+        names = record if isinstance(record, Mapping) else {str(item): item for item in record}
+        hook = Hook(
+            (offset + self._rom_bases[rom], address),
+            {name: read(item) for name, item in names.items()},
+            written_bytes(poke, write),
+            tested(when, read),
+            whole_number("keep", keep, 1, MOST_KEPT),
+            self.num_envs,
+            self.device,
+        )
+        self._hooks.add(hook)
+        self._mark_hooks()
+        return hook
+
+    def off(self, hook: Hook) -> None:
+        """End a hook of `on`. Nothing is done if it has ended."""
+        self._hooks.remove(hook)
+        self._mark_hooks()
+
+    def _mark_hooks(self) -> None:
+        """Let fast code leave at the hooks of now."""
+        bounds = [*self._rom_bases, len(self.batch.words)]
+        hooked = [
+            {offset - first for offset in self._hooks.offsets if first <= offset < end}
+            for first, end in itertools.pairwise(bounds)
+        ]
+        self._frames.code.hook(hooked)
+        loops = any(
+            is_in_status_loop(c.rom, at) for c, some in zip(self.cartridges, hooked, strict=True) for at in some
+        )
+        self._frames.idle_skip = self._idle_skip and not loops
 
     def store(self, env: int, address: int, value: int) -> None:
         """Write a byte as the CPU would now: to I/O registers and the mapper too, and blocked as the CPU would be."""

@@ -91,7 +91,27 @@ def _no_bank(bank: int | None, address: int, cartridges: Sequence[Cartridge]) ->
     return f"address {bank:02X}:{address:04X}: there is no such bank; this cartridge has {there}"
 
 
-class Watch(Mapping[str, Any]):
+class Views(Mapping[str, Any]):
+    """Views of one array by name; an unknown name raises EmulatorError with those there are."""
+
+    def __init__(self, views: Mapping[str, Any], verb: str) -> None:
+        self._views, self._verb = views, verb
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._views:
+            raise EmulatorError(
+                f"{name!r:.60} is not {self._verb}; {self._verb}: {', '.join(self._views) or 'nothing'}"
+            )
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+
+class Watch(Views):
     """Watched bytes of every console, `bytes` uint8[N, B]; `watch[NAME]` is the view uint8[N, n] of a group.
 
     The arrays are the same ones every time and lie on the device: `torch.from_dlpack` and, on a CPU, `numpy()` share
@@ -105,21 +125,10 @@ class Watch(Mapping[str, Any]):
         """Columns of each group in `bytes`."""
         self._codes = wp.array([code for codes in groups.values() for code in codes], wp.uint32, device=out.device)
         self._launch = launch
+        begin = 0
         for name, codes in groups.items():
-            begin = sum(part.stop - part.start for part in self.slices.values())
-            self.slices[name] = slice(begin, begin + len(codes))
-        self._views = {name: out[:, part] for name, part in self.slices.items()}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._views:
-            raise EmulatorError(f"{name!r:.60} is not watched; watched are {', '.join(self._views)}")
-        return self._views[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        return len(self._views)
+            self.slices[name] = slice(begin, begin := begin + len(codes))
+        super().__init__({name: out[:, part] for name, part in self.slices.items()}, "watched")
 
     def update(self) -> None:
         """Read the bytes of all consoles as they are now. Nothing is allocated, and nothing is waited for."""

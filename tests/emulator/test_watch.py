@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[Emulator, Path], Any], str]] = {
     "no RAM bank": (lambda e, f: e.watch(x=(1, 0xA000)), "address 01:A000: there is no such bank; .* 0 bytes"),
     "Color's bank": (lambda e, f: e.watch(x=(2, 0xD000)), "only a Game Boy Color has it"),
     "no place": (lambda e, f: e.watch(x=1.5), "1.5: give an address, a name"),
-    "no name": (lambda e, f: e.watch(x=0xC000)["y"], "'y' is not watched; watched are x"),
+    "no name": (lambda e, f: e.watch(x=0xC000)["y"], "'y' is not watched; watched: x"),
     "values": (lambda e, f: e.poke(0xC000, np.zeros(3, np.uint8)), r"uint8\[3\]: give a byte, or uint8\[2, 1\]"),
     "floats": (lambda e, f: e.poke(0xC000, 1.5), r"float64\[\]: give a byte"),
     "register": (lambda e, f: e.poke(0xFF40, 1), "0xFF40 is no RAM"),
