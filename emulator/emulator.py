@@ -552,7 +552,8 @@ class Emulator:
             raise EmulatorError(f"{count} watched bytes: give 1 to {MOST_BYTES}, as xy=(0xD361, 0xD362)")
         shape = (self.num_envs, count)
         found = wp.zeros(shape, dtype=wp.uint8, device=self.device) if out is None else out
-        if found.dtype is not wp.uint8 or found.shape != shape or str(found.device) != self.device:
+        fits = found.dtype is wp.uint8 and found.shape == shape and found.strides[1] == 1
+        if not fits or str(found.device) != self.device:
             what = f"{found.dtype.__name__}{list(found.shape)} on {found.device}"
             raise EmulatorError(f"out: {what}: give uint8{list(shape)} on {self.device}")
         watch = Watch(codes, found, self._read_places)
@@ -560,9 +561,9 @@ class Emulator:
         watch.update()
         return watch
 
-    def _read_places(self, places: wp.array[Any], out: wp.array[Any]) -> None:
+    def _read_places(self, places: wp.array[Any], runs: wp.array[Any], out: wp.array[Any]) -> None:
         threads = self._threads
-        inputs = [self.batch, self.batch.console, places, threads, out]
+        inputs = [self.batch, self.batch.console, places, runs, threads, out.ptr, out.strides[0]]
         self._launch(self._kernels.read_places, (self.num_envs, threads), inputs)
 
     def poke(self, place: Item, values: Any, mask: wp.array[Any] | np.ndarray | OnDevice | None = None) -> None:

@@ -44,7 +44,7 @@ def code_place(place: Item, symbols: Symbols, cartridge: Cartridge) -> tuple[int
     else:
         address = whole_number("address", place, 0, 0xFFFF)
         bank = int(address >= _BANK)
-        if bank and cartridge.rom_banks > 2:
+        if bank and address < k.VRAM and cartridge.rom_banks > 2:
             raise EmulatorError(f"address 0x{address:04X}: in which ROM bank? give (bank, address)")
     if address >= k.VRAM:
         raise EmulatorError(f"address 0x{address:04X} is no ROM: hooks are for code below 0x8000")

@@ -123,16 +123,27 @@ class Watch(Views):
         self.bytes = out
         self.slices: dict[str, slice] = {}
         """Columns of each group in `bytes`."""
-        self._codes = wp.array([code for codes in groups.values() for code in codes], wp.uint32, device=out.device)
+        codes = np.array([code for codes in groups.values() for code in codes], np.uint32)
+        self._places = wp.array(codes, dtype=wp.uint32, device=out.device)
+        self._runs = wp.array(_runs(codes) if out.device.is_cpu else np.ones(len(codes), np.int32), device=out.device)
         self._launch = launch
         begin = 0
-        for name, codes in groups.items():
-            self.slices[name] = slice(begin, begin := begin + len(codes))
+        for name, group in groups.items():
+            self.slices[name] = slice(begin, begin := begin + len(group))
         super().__init__({name: out[:, part] for name, part in self.slices.items()}, "watched")
 
     def update(self) -> None:
         """Read the bytes of all consoles as they are now. Nothing is allocated, and nothing is waited for."""
-        self._launch(self._codes, self.bytes)
+        self._launch(self._places, self._runs, self.bytes)
+
+
+def _runs(codes: np.ndarray) -> np.ndarray:
+    """Return how many places from each on follow each other in the memory row, int32[len(codes)]; at least 1."""
+    runs = np.ones(len(codes), np.int32)
+    for at in range(len(codes) - 2, -1, -1):
+        if codes[at] + 1 == codes[at + 1] < ROM:
+            runs[at] += runs[at + 1]
+    return runs
 
 
 class Poke:
