@@ -110,6 +110,13 @@ class Views(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._views)
 
+    def __bool__(self) -> bool:
+        return True
+
+    # Arrays do not compare to one truth value.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
 
 class Watch(Views):
     """Watched bytes of every console, `bytes` uint8[N, B]; `watch[NAME]` is the view uint8[N, n] of a group.

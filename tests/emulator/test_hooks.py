@@ -112,10 +112,12 @@ def test_only_the_bank_that_was_named_is_hooked(engine: tuple[str, Any], banks: 
     emulator.run(mask=[1, 0])
     assert second.hits.numpy().tolist() == [3, 3], "it has ended"
     assert first.hits.numpy().tolist() == [3, 0]
-    for hook in (first, tested):
+    equal = [emulator.on("01:4010"), emulator.on("02:4010")]
+    for hook in (first, tested, equal[1]):
         emulator.off(hook)
     emulator.reset()
     emulator.run()
+    assert [hook.hits.numpy().tolist() for hook in equal] == [[3, 3], [0, 0]]
     assert emulator.registers()["c"] == start["c"] + 3 & 0xFF
 
 
