@@ -33,15 +33,7 @@ from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
 from emulator.rom.symbols import Symbols
-from emulator.state.arguments import (
-    OnDevice,
-    button_masks,
-    checked_bytes,
-    checked_roms,
-    memory_bytes,
-    memory_place,
-    whole_number,
-)
+from emulator.state.arguments import OnDevice, button_masks, checked_bytes, checked_roms, whole_number
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, move_times, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
