@@ -303,7 +303,9 @@ def main(argv: list[str]) -> int:
     if argv[4] == "1":
         wp.config.mode = "debug"
     try:
-        result = fuzz(consoles, frames, seed, argv[3], fenced=argv[3] == "cpu", compare=argv[5] == "1")
+        result = fuzz(
+            consoles, frames, seed, argv[3], fenced=argv[3] == "cpu" and argv[5] == "0", compare=argv[5] == "1"
+        )
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
