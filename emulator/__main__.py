@@ -205,7 +205,12 @@ def command_fuzz(arguments: argparse.Namespace) -> None:
     """Run random bytes as ROMs and print the record of the run as JSON."""
     check_numbers(arguments, consoles=(1, 1 << 14), frames=(1, MOST_FRAMES), seed=(0, MOST_SEED))
     result = fuzz_in_child(
-        arguments.consoles, arguments.frames, arguments.seed, arguments.device, arguments.bounds_checks
+        arguments.consoles,
+        arguments.frames,
+        arguments.seed,
+        arguments.device,
+        arguments.bounds_checks,
+        arguments.executors,
     )
     print(json.dumps(dataclasses.asdict(result)))
 
@@ -306,6 +311,7 @@ def add_checks(commands: Commands) -> None:
     chaos.add_argument("--frames", type=int, default=10_000)
     chaos.add_argument("--seed", type=int, default=0, help="odd: rows end at a fence")
     chaos.add_argument("--bounds-checks", action="store_true", help="Warp's checks as well (slow)")
+    chaos.add_argument("--executors", action="store_true", help="compare with another executor, frame by frame")
     chaos.set_defaults(action=command_fuzz)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import warp as wp
 
 from emulator.emulator import Emulator
+from emulator.frame_launcher import Executor
 from emulator.rom.cartridge import LOGO, Cartridge, EmulatorError
 from emulator.state.batch import PADDING, row_bytes
 
@@ -35,6 +36,8 @@ KINDS = (0x00, 0x03, 0x06, 0x10, 0x1B)
 LOCKING = (0x10, 0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD)
 """Opcodes that stop the CPU, STOP and the undefined ones; every second ROM has none of them, so that it runs on."""
 REGISTERS = (*range(0x40, 0x4C), 0x46, *range(0x00, 0x30), 0xFF)
+MID_LINE = (0x40, 0x40, 0x40, 0x41, 0x42, 0x43, 0x45, 0x46, 0x46, 0x46, 0x47, 0x4A, 0x4B, 0x10, 0x13, 0x14, 0x02, 0x01)
+"""Registers that every second ROM writes with values that keep the LCD on: picture, OAM DMA, sweep, serial port."""
 HIGH_BYTES = (*range(0x00, 0x80, 8), 0x88, 0x98, 0xA0, 0xB8, 0xC0, 0xFE)
 """High bytes of the addresses to which a random ROM writes."""
 STEP_FRAMES = 20
@@ -57,6 +60,8 @@ class FuzzResult:
     fenced: bool
     """True if memory lay between inaccessible pages."""
     bounds_checks: bool
+    against: str
+    """Device and executor with which states and pictures were compared, empty if with none."""
 
 
 def random_rom(random: np.random.Generator, kind: int, calm: bool) -> bytes:
@@ -75,10 +80,13 @@ def random_rom(random: np.random.Generator, kind: int, calm: bool) -> bytes:
 
 
 def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
-    """Insert writes to I/O registers, bank registers, VRAM and OAM at random places of the ROM."""
+    """Insert writes to I/O registers, bank registers, VRAM and OAM at random places of the ROM.
+
+    A fifth of them writes a value of its own to one of `MID_LINE`.
+    """
     count = len(rom) // 24
     drawn = (
-        random.integers(0, len(rom) - 3, count),
+        random.integers(0, len(rom) - 4, count),
         random.random(count) < 0.7,
         random.choice(REGISTERS, count),
         random.integers(0, 256, count),
@@ -86,6 +94,10 @@ def poke_hardware(random: np.random.Generator, rom: np.ndarray) -> None:
     )
     for at, is_short, register, low, high in zip(*(part.tolist() for part in drawn), strict=True):
         code = (0xE0, register) if is_short else (0xEA, low, high)
+        if low % 5 == 0:
+            chosen = MID_LINE[high * 31 % len(MID_LINE)]
+            value = {0x40: low | 0x80, 0x14: low | 0x80, 0x46: 0xC0 | low & 0x1F}.get(chosen, low)
+            code = (0x3E, value, 0xE0, chosen)
         rom[at : at + len(code)] = code
 
 
@@ -172,14 +184,21 @@ class FencedBatch:
         return found + [name for name, fence in self.constants.items() if not fence.intact()]
 
 
-def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> FuzzResult:
-    """Run `consoles` random ROMs for `frames` frames in this process; raise EmulatorError for a violated invariant."""
+def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool, compare: bool = False) -> FuzzResult:
+    """Run `consoles` random ROMs for `frames` frames in this process; raise EmulatorError for a violated invariant.
+
+    `compare`: another executor, on the CPU, must come to the same states and pictures.
+    """
     random = np.random.default_rng(seed)
     cartridges = [
         Cartridge.from_bytes(random_rom(random, KINDS[i % len(KINDS)], bool(i // 5 % 2)), f"rom {i}")
         for i in range(consoles)
     ]
     emulator = Emulator(cartridges, consoles, device, rom_of_env=np.arange(consoles), serial_capacity=CANARY_BYTES)
+    twin = None
+    if compare:
+        executor: Executor = "uniform" if emulator.executor == "native" else "native"
+        twin = Emulator(cartridges, consoles, "cpu", rom_of_env=np.arange(consoles), executor=executor)
     records = emulator.batch.console.numpy()
     records["serial_capacity"] = 0  # nothing may be written where the serial log would be
     emulator.batch.console.assign(records)
@@ -190,11 +209,22 @@ def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
     instructions, restarts, start = 0, 0, time.perf_counter()
     for _ in range(0, frames, STEP_FRAMES):
         buttons = random.integers(0, 256, consoles).astype(np.uint8)
-        emulator.run(buttons, min(STEP_FRAMES, frames), int(random.integers(0, STEP_FRAMES)))
+        how = (buttons, min(STEP_FRAMES, frames), int(random.integers(0, STEP_FRAMES)))
+        emulator.run(*how)
         instructions += int(emulator.work().astype(np.uint64).sum())
-        emulator.screens.numpy()
+        screens = emulator.screens.numpy()
+        if twin is not None:
+            twin.run(*how)
+            same = [a == b for a, b in zip(emulator.state_hash(), twin.state_hash(), strict=True)]
+            same = np.array(same) & (screens == twin.screens.numpy()).all(axis=(1, 2))
+            if not same.all():
+                raise EmulatorError(f"fuzz with seed {seed}: executors differ in ROMs {np.flatnonzero(~same).tolist()}")
         emulator.observations().numpy()
+        state = random.bit_generator.state
         restarts += set_going(random, emulator)
+        if twin is not None:
+            random.bit_generator.state = state
+            set_going(random, twin)
     seconds = time.perf_counter() - start
     problems = fence.problems() if fence is not None else []
     records = emulator.batch.console.numpy()
@@ -209,7 +239,16 @@ def fuzz(consoles: int, frames: int, seed: int, device: str, fenced: bool) -> Fu
     if problems:
         raise EmulatorError(f"fuzz with seed {seed}: out of bounds: {', '.join(problems)}")
     return FuzzResult(
-        consoles, frames, device, seed, instructions, restarts, round(seconds, 1), fenced, wp.config.mode == "debug"
+        consoles,
+        frames,
+        device,
+        seed,
+        instructions,
+        restarts,
+        round(seconds, 1),
+        fenced,
+        wp.config.mode == "debug",
+        f"cpu {twin.executor}" if twin else "",
     )
 
 
@@ -233,11 +272,13 @@ def _constants(emulator: Emulator, fence: FencedBatch | None) -> list[int]:
     return [zlib.crc32(part.numpy().tobytes()) for part in (batch.rom, batch.words, batch.control)]
 
 
-def fuzz_in_child(consoles: int, frames: int, seed: int, device: str, bounds_checks: bool) -> FuzzResult:
+def fuzz_in_child(
+    consoles: int, frames: int, seed: int, device: str, bounds_checks: bool, compare: bool = False
+) -> FuzzResult:
     """Run `fuzz` in a child process; raise EmulatorError if the child crashed or hung."""
     if consoles < 1 or frames < 1:
         raise EmulatorError(f"{consoles} consoles, {frames} frames: give at least 1 of each")
-    arguments = [consoles, frames, seed, device, int(bounds_checks)]
+    arguments = [consoles, frames, seed, device, int(bounds_checks), int(compare)]
     command = [sys.executable, "-m", "emulator.verify.fuzz_roms", *map(str, arguments)]
     return FuzzResult(**result_of_child(command, f"fuzz with seed {seed}"))
 
@@ -256,13 +297,15 @@ def result_of_child(command: list[str], name: str) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    """Run `fuzz` as the child process; arguments: consoles, frames, seed, device, bounds checks."""
+    """Run `fuzz` as the child process; arguments: consoles, frames, seed, device, bounds checks, compare."""
     consoles, frames, seed = (int(text) for text in argv[:3])
     wp.config.log_level = wp.LOG_WARNING
     if argv[4] == "1":
         wp.config.mode = "debug"
     try:
-        result = fuzz(consoles, frames, seed, argv[3], fenced=argv[3] == "cpu")
+        result = fuzz(
+            consoles, frames, seed, argv[3], fenced=argv[3] == "cpu" and argv[5] == "0", compare=argv[5] == "1"
+        )
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ SOURCES = sorted(Path(__file__).parent.glob("micro/*.asm"))
 ROMS = {path.stem: assemble(path) for path in SOURCES if path.stem != "busy"}
 HELD = {  # buttons from frame 41 on
     "joypad_rise": 0x11,
-    "stop_freezes_time": 0x10,
+    "stop_runs_on": 0x10,
     "stop_wakes_on_a_button": 0x10,
     "stop_with_a_request": 0x10,
 }
@@ -46,3 +47,7 @@ def test_micro_rom(finished: Emulator, rom: MicroRom) -> None:
     registers = finished.registers(env)
     registers |= {pair: registers[pair[0]] << 8 | registers[pair[1]] for pair in PAIRS}
     assert {name: registers[name] for name in expect} == expect
+    if rom.lines:
+        screen = finished.first_screens(env + 1).numpy()[env]
+        shown = {name: zlib.crc32(screen[first : last + 1].tobytes()) for name, (first, last, _) in rom.lines.items()}
+        assert shown == {name: crc for name, (_, _, crc) in rom.lines.items()}

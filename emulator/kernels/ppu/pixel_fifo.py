@@ -153,7 +153,8 @@ def shift_pixel(f: wp.ref[Fifo]):
 def check_window(f: wp.ref[Fifo]):
     """Start the window if the pixel position matches WX, with the DMG's special cases at 0 and 166."""
     at = f.position
-    if f.wx_triggered == 0 and f.window != 0 and (f.lcdc & LCDC_WINDOW_ENABLE) != 0:
+    enabled = (f.lcdc & LCDC_WINDOW_ENABLE) != 0
+    if f.wx_triggered == 0 and f.window != 0 and (enabled or f.window_kept != 0):
         start = I(0)
         if f.wx == 0:
             if at == -7 or (at >= -15 and at <= -8) or (at == -16 and (f.scx & 7) != 0):
@@ -173,6 +174,8 @@ def check_window(f: wp.ref[Fifo]):
             if f.wx == 0 and (f.scx & 7) != 0:
                 sleep(f, 1)
             f.wx_triggered = 1
+            if not enabled:
+                f.no_insert_glitch = 1
             f.step = 0
             f.window_fetch = 1
         elif f.wx == 166 and at == 159:
@@ -250,6 +253,7 @@ def begin_line(f: wp.ref[Fifo]):
     f.window_fetch = 0
     f.insert_pixel = 0
     f.no_insert_glitch = 0
+    f.window_kept = 0
     f.wx_changed = NOT_IN_SIGHT
     f.fetching_object = 0
     f.aborted = 0

@@ -60,6 +60,7 @@ class Fifo:
     window_fetch: int  # window just activated, no pixel of it shown yet
     insert_pixel: int
     no_insert_glitch: int
+    window_kept: int  # 1: bit 5 of LCDC was cleared in this dot, and the window can still begin
     wx_changed: int  # dot at which WX was written
     window_check: int  # dot at which a write makes the WY comparison happen again
     fetching_object: int
@@ -91,11 +92,14 @@ def write_lcdc(f: wp.ref[Fifo], value: int):
         kept = f.lcdc & (LCDC_BG_ENABLE | LCDC_OBJ_ENABLE)
         if (value & LCDC_OBJ_ENABLE) == 0 and (f.position == 0 or f.fetching_object != 0):
             kept = kept & LCDC_BG_ENABLE
-        if (off & LCDC_WINDOW_ENABLE) != 0 and f.window_fetch != 0:
-            f.no_insert_glitch = 1
+        if (off & LCDC_WINDOW_ENABLE) != 0:
+            f.window_kept = 1
+            if f.window_fetch != 0:
+                f.no_insert_glitch = 1
         late = LCDC_OBJ_ENABLE | (LCDC_WINDOW_ENABLE & ~f.lcdc)
         f.lcdc = kept | (value & ~late)
     else:
+        f.window_kept = 0
         f.lcdc = value
 
 

@@ -5,6 +5,7 @@
     ld a, (name + 1)           any mnemonic of the datasheet; operands may be expressions
     db 1, $ff, "text"   dw name   ds count, value   org $150
     ; expect b=03 hl=1234      what the registers must be when the ROM executes ld b, b
+    ; lines scy=10-19:1a2b3c4d         the CRC-32 of these lines of the picture then, shades 0 to 3, a byte a pixel
     ; cartridge type=03 rom=01 ram=02    header bytes 147, 148, 149
 
 Every ROM gets a valid header and a jump at 0100 to `main`.
@@ -27,6 +28,8 @@ class MicroRom:
     image: bytes
     expect: dict[str, int]
     """Register or pair name to its value at ld b, b; `locked` = 1 where that is never reached."""
+    lines: dict[str, tuple[int, int, int]]
+    """First line, last line and CRC-32 of a part of the picture, by a name."""
 
 
 class AssemblyError(ValueError):
@@ -50,11 +53,14 @@ _PATTERNS = sorted(
 def assemble(path: Path) -> MicroRom:
     """Assemble one file. Raises AssemblyError."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    expect, header = {}, {"type": 0, "rom": 0, "ram": 0}
+    expect, shown, header = {}, {}, {"type": 0, "rom": 0, "ram": 0}
     for line in lines:
         for target, word in ((expect, "expect"), (header, "cartridge")):
             if match := re.match(rf";\s*{word}\s+(.*)", line):
                 target |= {k: int(v, 16) for k, v in re.findall(r"(\w+)=([0-9a-f]+)", match[1])}
+        if line.startswith("; lines "):
+            parts = re.findall(r"(\w+)=(\d+)-(\d+):(\w+)", line)
+            shown |= {name: (int(first), int(last), int(crc, 16)) for name, first, last, crc in parts}
     size = 0x8000 << header["rom"]
     symbols: dict[str, int] = {}
     for final in (False, True):
@@ -78,7 +84,7 @@ def assemble(path: Path) -> MicroRom:
                 raise AssemblyError(f"{path}:{number}: {raw.strip()!r}: {error}") from None
     if "main" not in symbols:
         raise AssemblyError(f"{path}: no label `main`")
-    return MicroRom(path.stem, _with_header(image, header, symbols["main"]), expect)
+    return MicroRom(path.stem, _with_header(image, header, symbols["main"]), expect, shown)
 
 
 def _with_header(image: bytearray, header: dict[str, int], main: int) -> bytes:
