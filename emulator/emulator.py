@@ -34,6 +34,8 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
+LEAST_WRITES = 64
+NO_BYTES = 0xFFFFFFFF
 DLPACK_CUDA = 2
 """Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
@@ -513,17 +515,14 @@ class Emulator:
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def log_sound(self) -> None:
-        """Log writes to sound registers, instead of bytes sent, from now on (sound/channels.py)."""
+        """Log writes to sound registers from now on, in the place of bytes sent (sound/channels.py)."""
         consoles = self._consoles()
-        for env, record in enumerate(consoles):
-            first = int(record["serial_log"])
-            room = (int(record["serial_capacity"]) - 8) // 8
-            if room < 64:
-                raise EmulatorError(
-                    f"serial_capacity={record['serial_capacity']}: give 8 bytes for each write of a launch"
-                )
-            self.batch.ram[env, first + 4 : first + 8].assign(np.array([room], np.uint32).view(np.uint8))
-        consoles["serial_capacity"] = 0xFFFFFFFF
+        room = (int(consoles["serial_capacity"][0]) - 8) // 8
+        if room < LEAST_WRITES:
+            raise EmulatorError(f"serial_capacity: give at least {8 + 8 * LEAST_WRITES}, 8 bytes for each sound write")
+        first = self._row_bytes + 4
+        self.batch.ram[:, first : first + 4].assign(np.tile(np.array([room], "<u4").view(np.uint8), (self.num_envs, 1)))
+        consoles["serial_capacity"] = NO_BYTES
         self.batch.console.assign(consoles)
 
     def arrays_per_env(self) -> list[wp.array[Any]]:

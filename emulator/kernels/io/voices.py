@@ -41,6 +41,29 @@ class Voice:
 
 
 @wp.func
+def clear_voice(v: wp.ref[Voice], wait: U):
+    """Set a voice to its state after the power went off or on."""
+    v.wait = wait
+    v.place = U(0)
+    v.output = U(0)
+    v.volume = U(0)
+    v.left = U(0)
+    v.due = U(0)
+    v.ends = U(0)
+    v.ended = U(0)
+    v.hidden = U(0)
+    v.fresh = U(0)
+    v.ticked = U(0)
+    v.byte = U(0)
+    v.bits = U(0)
+    v.starts = U(0)
+    v.counts = U(0)
+    v.runs = U(0)
+    v.muted = U(0)
+    v.phase = U(0)
+
+
+@wp.func
 def volume_changed(v: wp.ref[Voice], high: wp.bool):
     if v.hidden == U(0):
         v.output = wp.where(high, v.volume, U(0))
