@@ -98,14 +98,14 @@ def copy_before(
     st32(mem + Q(console[env].serial_log), U(0))
 
 
-@wp.func
+@wp.func(inline=False)
 def follow_sequencer(one: wp.ref[Voice], two: wp.ref[Voice], four: wp.ref[Voice], mem: Q, step: U):
     sequencer_event(one, mem, U(0), step)
     sequencer_event(two, mem, U(1), step)
     sequencer_event(four, mem, U(3), step)
 
 
-@wp.func
+@wp.func(inline=False)
 def follow_write(
     c: wp.ref[Console],
     mem: Q,
@@ -155,7 +155,7 @@ def follow_write(
             play_wave(three, mem, U(0))
 
 
-@wp.func
+@wp.func(inline=False)
 def follow_cycle(
     c: wp.ref[Console], mem: Q, one: wp.ref[Voice], two: wp.ref[Voice], three: wp.ref[Voice], four: wp.ref[Voice], t: U
 ):
