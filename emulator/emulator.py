@@ -102,6 +102,8 @@ class Emulator:
         self.executor = chosen_executor(device, executor)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
+        self.bouncing_buttons = False
+        """True for worn switches: a button that is let go requests the joypad interrupt too."""
         self._token = object()  # identifies the state caches made by this emulator
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
@@ -157,7 +159,7 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        self._frames.run(held, frames, release_after)
+        self._frames.run(held, frames, release_after | k.BOUNCING * self.bouncing_buttons)
 
     def step(self) -> None:
         """Run every console for one instruction, and for the interrupt dispatch or HALT that precedes it."""
