@@ -136,5 +136,7 @@ BOOT_DIVIDER_T_CYCLES = 0xABCC
 
 MAX_BLOCK = 640
 """Most threads of a block of a launch: it bounds the GPU registers that a thread may use."""
+BOUNCING = 1 << 30
+"""Bit of a launch's `release_after`: buttons bounce."""
 TAIL_WARPS = 2
 """Warps of a block that runs threaded code, one console each."""

@@ -43,6 +43,8 @@ MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
 MOST_POKES = 256
 """Most places whose arrays `poke` keeps."""
+LEAST_WRITES = 64
+NO_BYTES = 0xFFFFFFFF
 DLPACK_CUDA = 2
 """Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
@@ -109,6 +111,8 @@ class Emulator:
         self.executor = chosen_executor(device, executor)
         self._kernels = kernels_of(self.executor, wp.get_device(device).is_cuda)
         self.rom_of_env = checked_roms(rom_of_env, num_envs, len(self.cartridges))
+        self.bouncing_buttons = False
+        """True for worn switches: a button that is let go requests the joypad interrupt too."""
         self._token = object()  # identifies the state caches made by this emulator
         numbers = rom_numbers(self.cartridges)
         self._same_roms = np.array([numbers[c.sha256] for c in self.cartridges], np.int32)
@@ -177,6 +181,7 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
+        release_after |= k.BOUNCING * self.bouncing_buttons
         self._hooks.clear_hits()
         if mask is None:
             self._frames.run(held, frames, release_after)
@@ -684,17 +689,14 @@ class Emulator:
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def log_sound(self) -> None:
-        """Log writes to sound registers, instead of bytes sent, from now on (sound/channels.py)."""
+        """Log writes to sound registers from now on, in the place of bytes sent (sound/channels.py)."""
         consoles = self._consoles()
-        for env, record in enumerate(consoles):
-            first = int(record["serial_log"])
-            room = (int(record["serial_capacity"]) - 8) // 8
-            if room < 64:
-                raise EmulatorError(
-                    f"serial_capacity={record['serial_capacity']}: give 8 bytes for each write of a launch"
-                )
-            self.batch.ram[env, first + 4 : first + 8].assign(np.array([room], np.uint32).view(np.uint8))
-        consoles["serial_capacity"] = 0xFFFFFFFF
+        room = (int(consoles["serial_capacity"][0]) - 8) // 8
+        if room < LEAST_WRITES:
+            raise EmulatorError(f"serial_capacity: give at least {8 + 8 * LEAST_WRITES}, 8 bytes for each sound write")
+        first = self._row_bytes + 4
+        self.batch.ram[:, first : first + 4].assign(np.tile(np.array([room], "<u4").view(np.uint8), (self.num_envs, 1)))
+        consoles["serial_capacity"] = NO_BYTES
         self.batch.console.assign(consoles)
 
     def arrays_per_env(self) -> list[wp.array[Any]]:

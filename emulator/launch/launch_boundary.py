@@ -7,13 +7,13 @@ state does not depend on how a run is cut into launches.
 
 import warp as wp
 
-from emulator.constants import M_CYCLES_PER_FRAME
+from emulator.constants import BOUNCING, M_CYCLES_PER_FRAME
 from emulator.kernels.intrinsics import FAR, Q, U
-from emulator.kernels.io.joypad import joypad_hold, joypad_rest, joypad_settle
+from emulator.kernels.io.joypad import BOUNCES, joypad_hold, joypad_rest, joypad_settle
 from emulator.kernels.io.oam_dma import dma_sync
 from emulator.kernels.io.sound_registers import apu_sync
 from emulator.kernels.io.timer import timer_sync
-from emulator.kernels.memory.mapper import FLAT, MBC3
+from emulator.kernels.memory.mapper import FLAT, HUC3, MBC3
 from emulator.kernels.memory.mbc3_clock import RTC_HALT, rtc_sync
 from emulator.kernels.ppu.lcd_registers import ppu_launch_begin, ppu_launch_end
 from emulator.state.batch import RUNNING, STOPPED, TRAP_STEP, TRAP_STEPPED, Console
@@ -31,15 +31,18 @@ class FrameLocals:
 def launch_begin(c: wp.ref[Console], mem: Q, buttons: U, frames: U, release_after: U):
     """Begin a launch of `frames` frames with the joypad mask `buttons` held for `release_after` frames.
 
-    0, or at least `frames`, holds them to the end.
+    0, or at least `frames`, holds them to the end. With the bit BOUNCING in it, switches bounce.
     """
     o = FrameLocals()
+    after = release_after & U(BOUNCING - 1)
+    if (release_after & U(BOUNCING)) != U(0):
+        c.buttons = c.buttons | U(BOUNCES)
     if c.trap == U(TRAP_STEPPED):
         c.trap = U(TRAP_STEP)
     o.end = frames * U(M_CYCLES_PER_FRAME)
     o.release = FAR
-    if release_after > U(0) and release_after < frames:
-        o.release = release_after * U(M_CYCLES_PER_FRAME)
+    if after > U(0) and after < frames:
+        o.release = after * U(M_CYCLES_PER_FRAME)
     if c.mapper != U(FLAT):
         joypad_hold(c, mem, buttons, c.now)
     if c.trap == U(TRAP_STEP):
@@ -57,7 +60,7 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     now = c.now
     timer_sync(c, mem, now)
     apu_sync(c, mem, now)
-    if c.mapper == U(MBC3):
+    if c.mapper == U(MBC3) or c.mapper == U(HUC3):
         rtc_sync(c, now)
     if c.dma_state != U(0):
         dma_sync(c, mem, rom, now)
@@ -75,9 +78,10 @@ def launch_end(c: wp.ref[Console], mem: Q, rom: Q, frames: U):
     c.serial_end = wp.where(serial, c.serial_end - length, FAR)
     if c.dma_state != U(0):
         c.dma_start = c.dma_start - length
-    if c.mapper == U(MBC3) and (c.rtc_days & U(RTC_HALT)) == U(0):
+    if (c.mapper == U(MBC3) or c.mapper == U(HUC3)) and (c.rtc_days & U(RTC_HALT)) == U(0):
         c.rtc_zero = c.rtc_zero - length
     joypad_settle(c, mem, now)
+    c.buttons = c.buttons & U(BOUNCES - 1)
     if c.joypad_target != U(0):
         c.joypad_settles = c.joypad_settles - length
     c.apu_mark = c.apu_mark - length

@@ -35,6 +35,7 @@ class MapperKind(enum.IntEnum):
     MBC3 = 3
     MBC5 = 5
     MBC1_MULTICART = 6
+    HUC3 = 7
     FLAT = 9
     """64 KiB of plain RAM, for CPU test vectors."""
 
@@ -47,9 +48,10 @@ MAPPERS = {
     0x12: MapperKind.MBC3, 0x13: MapperKind.MBC3,
     0x19: MapperKind.MBC5, 0x1A: MapperKind.MBC5, 0x1B: MapperKind.MBC5,
     0x1C: MapperKind.MBC5, 0x1D: MapperKind.MBC5, 0x1E: MapperKind.MBC5,
+    0xFE: MapperKind.HUC3,
 }  # fmt: skip
-RTC_TYPES = {0x0F, 0x10}
-BATTERY_TYPES = {0x03, 0x06, 0x09, 0x0F, 0x10, 0x13, 0x1B, 0x1E}
+RTC_TYPES = {0x0F, 0x10, 0xFE}
+BATTERY_TYPES = {0x03, 0x06, 0x09, 0x0F, 0x10, 0x13, 0x1B, 0x1E, 0xFE}
 UNSUPPORTED = {
     0x0B: "MMM01",
     0x0C: "MMM01",
@@ -58,7 +60,6 @@ UNSUPPORTED = {
     0x22: "MBC7",
     0xFC: "Pocket Camera",
     0xFD: "TAMA5",
-    0xFE: "HuC3",
     0xFF: "HuC1",
 }
 
@@ -86,6 +87,11 @@ class Cartridge:
     header: CartridgeHeader
     sha256: str
     warnings: tuple[str, ...] = ()
+    first_mbc3: bool = False
+    """True for the first MBC3, False for an MBC3A, which copies its clock for reading at every write to 6000-7FFF.
+
+    The first one does so only if bit 0 rises. `dataclasses.replace(cartridge, first_mbc3=True)` changes the chip.
+    """
 
     @property
     def rom_banks(self) -> int:
@@ -95,7 +101,12 @@ class Cartridge:
     @property
     def ram_banks(self) -> int:
         """Number of 8 KiB banks that the memory row must hold, at least one."""
-        return max(1, self.header.ram_size // 0x2000)
+        return max(1, self.header.ram_size // 0x2000) + (self.header.mapper is MapperKind.HUC3)
+
+    @property
+    def rtc(self) -> int:
+        """Clock of the cartridge: 0 none, 1 MBC3A or HuC3, 2 the first MBC3."""
+        return int(self.header.has_rtc) * (2 if self.first_mbc3 and self.header.mapper is MapperKind.MBC3 else 1)
 
     @classmethod
     def of(cls, given: Rom) -> Cartridge:
@@ -174,7 +185,7 @@ def parse_header(data: bytes, name: str = "ROM") -> CartridgeHeader:
         chip = UNSUPPORTED.get(kind, "unknown")
         raise CartridgeError(
             f"{name}: cartridge type ${kind:02X} ({chip}) is not emulated;"
-            " supported are ROM only, MBC1, MBC2, MBC3 and MBC5"
+            " supported are ROM only, MBC1, MBC2, MBC3, MBC5 and HuC3"
         )
     mapper = MAPPERS[kind]
     if kind == 0 and len(data) > MIN_ROM_SIZE:

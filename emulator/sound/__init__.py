@@ -1,9 +1,9 @@
-"""Sound of one console, made beside the emulation (docs/adr/0015-sound-beside-the-game.md).
+"""Sound of consoles, made beside the emulation: exact outputs of the channels, and samples from them.
 
-`register_slices` runs a console in parts of a frame and returns its sound registers after each; `waveforms`
-has the four channels' shapes; `synthesiser` turns both into samples. The kernels do not depend on it.
+`channels` runs an emulator and returns what each sound channel puts out; `synthesiser` mixes that to samples.
 """
 
-from emulator.sound.synthesiser import CHANNELS, Synthesiser, pcm, write_wav
+from emulator.sound.channels import Channels
+from emulator.sound.synthesiser import Synthesiser, pcm, write_wav
 
-__all__ = ["CHANNELS", "Synthesiser", "pcm", "write_wav"]
+__all__ = ["Channels", "Synthesiser", "pcm", "write_wav"]

@@ -61,7 +61,7 @@ class Console:
     rom_base: wp.uint32  # ROM blob offset of bank 0
     rom_banks: wp.uint32  # 16 KiB banks, a power of two
     ram_size: wp.uint32  # bytes of cartridge RAM
-    has_rtc: wp.uint32  # 1: MBC3 with clock
+    has_rtc: wp.uint32  # 1: with clock; 2: of the first MBC3
     # ---- mapper registers
     rom_bank: wp.uint32
     ram_bank: wp.uint32

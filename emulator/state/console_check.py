@@ -67,12 +67,12 @@ RULES: Mapping[str, Rule] = {
     "fast": ANY, "rom_low": ANY, "rom_high": ANY, "ram_offset": ANY,
     "mapper": OneOf(tuple(int(kind) for kind in MapperKind)), "rom_base": ANY,
     "rom_banks": OneOf(tuple(2 << i for i in range(9))),
-    "ram_size": OneOf((*sorted(RAM_SIZES.values()), 0x200)), "has_rtc": FLAG,
-    "rom_bank": Range(0, 511), "ram_bank": Range(0, 15), "bank_mode": FLAG, "ram_enabled": FLAG,
+    "ram_size": OneOf((*sorted(RAM_SIZES.values()), 0x200)), "has_rtc": Range(0, 2),
+    "rom_bank": Range(0, 511), "ram_bank": Range(0, 15), "bank_mode": Range(0, 15), "ram_enabled": FLAG,
     "open_bus": BYTE,
     "rtc_zero": Near(-k.M_CYCLES_PER_SECOND - 16, k.M_CYCLES_PER_SECOND + 16, "has_rtc"),
     "rtc_seconds": Range(0, 63), "rtc_minutes": Range(0, 63), "rtc_hours": Range(0, 31),
-    "rtc_days": Bits(0xC1FF), "rtc_latch": BYTE, "rtc_latched_low": Bits(0x1F3F3F),
+    "rtc_days": Bits(0xCFFF), "rtc_latch": BYTE, "rtc_latched_low": Bits(0x1F3FFF),
     "rtc_latched_days": Bits(0xC1FF),
     "div_zero": Near(-0x4000, 0), "tima_mark": Near(0, 0), "tima_state": Range(0, 2),
     "timer_next": Near(-FRAME, FAR_TIME + FRAME),
@@ -157,7 +157,7 @@ def check_cartridge(consoles: np.ndarray, cartridge: Cartridge) -> None:
         "mapper": int(header.mapper),
         "rom_banks": cartridge.rom_banks,
         "ram_size": header.ram_size,
-        "has_rtc": int(header.has_rtc),
+        "has_rtc": cartridge.rtc,
     }
     for name, value in expected.items():
         _refuse(consoles, consoles[name] != value, name, f"the cartridge has {value}")

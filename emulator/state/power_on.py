@@ -41,7 +41,7 @@ def power_on_console(cartridge: Cartridge, rom_base: int) -> np.ndarray:
         "rom_base": rom_base,
         "rom_banks": cartridge.rom_banks,
         "ram_size": cartridge.header.ram_size,
-        "has_rtc": int(cartridge.header.has_rtc),
+        "has_rtc": cartridge.rtc,
         "open_bus": 0xFF,
         "rom_bank": 1,
         "ram_enabled": int(cartridge.header.mapper is MapperKind.NONE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zlib
 from pathlib import Path
 
@@ -36,6 +37,32 @@ def finished(engine: tuple[str, Executor]) -> Emulator:
         assert launch >= 3 or not emulator.stopped()[held != 0].any()
         emulator.run(held * np.uint8(launch >= 2), 20)
     return emulator
+
+
+def stopped(emulator: Emulator) -> dict[str, int]:
+    assert emulator.stopped().all()
+    return emulator.registers(0)
+
+
+@pytest.mark.parametrize("bounces", [False, True])
+def test_a_button_let_go_requests_an_interrupt_if_it_bounces(engine: tuple[str, Executor], bounces: bool) -> None:
+    rom = Cartridge.from_bytes(ROMS["joypad_release"].image)
+    emulator = Emulator(rom, 1, engine[0], trap_ld_b_b=True, executor=engine[1])
+    emulator.bouncing_buttons = bounces
+    start = emulator.snapshot()
+    emulator.run("a", 2)
+    emulator.run(None, 2)
+    assert stopped(emulator)["b"] == 0x10 * bounces
+    emulator.restore(start)
+    emulator.run("a", 4, release_after=2)
+    assert stopped(emulator)["b"] == 0x10 * bounces
+
+
+def test_the_first_mbc3_copies_its_clock_only_when_bit_0_rises(engine: tuple[str, Executor]) -> None:
+    rom = dataclasses.replace(Cartridge.from_bytes(ROMS["mbc3_rtc_latch"].image), first_mbc3=True)
+    emulator = Emulator(rom, 1, engine[0], trap_ld_b_b=True, executor=engine[1])
+    emulator.run(None, 4)
+    assert [stopped(emulator)[name] for name in "bcde"] == [5] * 4
 
 
 @pytest.mark.parametrize("rom", ROMS.values(), ids=ROMS.keys())

@@ -1,48 +1,115 @@
-"""What is heard: a console in slices is the same console; each channel has its register's pitch."""
+"""What the channels put out, M-cycle by M-cycle, and what is heard of it."""
 
 from __future__ import annotations
 
+import hashlib
 import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+from micro.assembler import assemble
 
-from emulator import Cartridge, Emulator
-from emulator.sound import Synthesiser, write_wav
-from emulator.sound.register_slices import CONTROLS, REGISTERS, SLICES, Slice, SlicedConsole
-from emulator.sound.waveforms import noise
+from emulator import Cartridge, Emulator, EmulatorError
+from emulator.sound import Channels, Synthesiser, write_wav
 
-GAMES = Path(__file__).parents[2] / "assets" / "games"
-ROM = GAMES / "pocket_quest" / "pocket_quest.gb"
+ROM = Path(__file__).parents[2] / "assets" / "games" / "pocket_quest" / "pocket_quest.gb"
 RATE = 48_000
-CYCLES = 17_556 // SLICES
+LOG = 1 << 14
+MUSIC = "c26a56083e66e92d"
+"""Hash of a shipped game's outputs in 300 frames, all of which are SameBoy's too (scripts/compare_sound.py)."""
+PROGRAM = """
+main:
+  di
+  xor a
+  ldh ($40), a
+  ldh ($26), a
+  ld a, $80
+  ldh ($26), a
+{writes}
+.end:
+  jr .end
+"""
 
 
-def untriggered_hash(emulator: Emulator) -> str:
-    """As SlicedConsole's: bit 7 of NRx4 is nothing that a program sees."""
-    row = emulator.batch.ram.numpy()[0]
-    places = [0x7F10 + place for place in CONTROLS]
-    kept = row[places].copy()
-    row[places] &= 0x7F
-    found = emulator.state_hash()[0]
-    row[places] = kept
-    return found
+def played(folder: Path, writes: dict[int, int], frames: int = 4) -> np.ndarray:
+    """uint8[M-cycles, 6] of a program that writes to sound registers and then waits."""
+    text = "".join(f"  ld a, {value}\n  ldh (${register:02x}), a\n" for register, value in writes.items())
+    path = folder / "tone.asm"
+    path.write_text(PROGRAM.format(writes=text))
+    emulator = Emulator(Cartridge.from_bytes(assemble(path).image), serial_capacity=LOG)
+    return Channels(emulator).run(None, frames).numpy()[0].copy()
 
 
-@pytest.mark.parametrize("name", ["pocket_quest", "nectar_run", "mirror_moths"])
-def test_a_console_in_slices_is_the_same_console(name: str) -> None:
-    cartridge = Cartridge.from_file(GAMES / name / f"{name}.gb")
-    whole, sliced = Emulator(cartridge, 1, "cpu"), SlicedConsole(cartridge)
-    buttons = np.zeros(1, np.uint8)
-    triggers = 0
-    for frame in range(200):
-        buttons[0] = (0, 0x80, 0x10, 1, 4)[frame // 16 % 5]
-        whole.run(buttons, 1)
-        triggers += sum(piece.triggered > 0 for piece in sliced.frame(int(buttons[0])))
-        if frame % 20 == 19:
-            assert untriggered_hash(whole) == sliced.state_hash(), f"frame {frame}"
-    assert triggers, "nothing was played"
+def lengths(column: np.ndarray) -> np.ndarray:
+    """Numbers of M-cycles for which the output stays the same, without the first and the last."""
+    return np.diff(np.flatnonzero(np.diff(column)))
+
+
+def test_outputs_of_a_shipped_game_are_the_known_ones_and_its_state_too() -> None:
+    plain, heard = Emulator(ROM), Emulator(ROM, serial_capacity=LOG)
+    sound, digest = Channels(heard), hashlib.sha256()
+    for frame in range(300):
+        held = ("", "start", "a", "right")[frame // 16 % 4]
+        plain.run(held or None)
+        outputs = sound.run(held or None).numpy()[0]
+        digest.update(outputs[:, :4].tobytes())
+    assert (digest.hexdigest()[:16], plain.state_hash()) == (MUSIC, heard.state_hash())
+    assert not sound.lost.numpy().any()
+
+
+def test_samples_can_be_fewer_and_launches_longer() -> None:
+    one, many = (Channels(Emulator(ROM, serial_capacity=LOG), every) for every in (1, 84))
+    frames = np.concatenate([one.run().numpy()[0].copy() for _ in range(40)])
+    np.testing.assert_array_equal(many.run(None, 40).numpy()[0], frames[83::84])
+    assert frames[:, :4].any()
+
+
+def test_a_state_that_is_loaded_again_sounds_the_same() -> None:
+    emulator = Emulator(ROM, serial_capacity=LOG)
+    sound = Channels(emulator)
+    sound.run(None, 60)
+    start = emulator.snapshot()
+    sound.run(None, 10)
+    heard = []
+    for _ in range(2):
+        emulator.restore(start)
+        heard.append(sound.run(None, 10).numpy().copy())
+    np.testing.assert_array_equal(*heard)
+
+
+def test_a_pulse_has_its_duty_and_its_envelope(tmp_path: Path) -> None:
+    column = played(tmp_path, {0x11: 0x80, 0x12: 0xF1, 0x13: 0x00, 0x14: 0x87}, 70)[:, 0]
+    assert set(lengths(column[:16_000])) == {4 * 256}
+    loud = [column[at : at + 2048].max() for at in range(8192, len(column) - 2048, 16_384)]
+    assert loud[:16] == list(range(15, -1, -1))
+
+
+def test_the_wave_channel_plays_wave_ram(tmp_path: Path) -> None:
+    data = np.random.default_rng(1).integers(0, 256, 16)
+    writes = {0x30 + i: int(byte) for i, byte in enumerate(data)}
+    column = played(tmp_path, {**writes, 0x1A: 0x80, 0x1C: 0x40, 0x1D: 0x00, 0x1E: 0x87})[:, 2]
+    nibbles = np.stack([data >> 4, data & 15], 1).ravel() >> 1
+    steps = column[-128 * 32 * 2 :: 128]
+    assert any(np.array_equal(np.roll(nibbles, turn), steps[:32]) for turn in range(32))
+    assert np.array_equal(steps[:32], steps[32:])
+
+
+def test_noise_is_the_shift_registers_bits(tmp_path: Path) -> None:
+    column = played(tmp_path, {0x21: 0xF0, 0x22: 0x18, 0x23: 0x80})[:, 3]
+    assert set(column) == {0, 15}
+    period = 127 * 4
+    assert np.array_equal(column[-2 * period : -period], column[-period:])
+    assert (column[-period:] == 15).sum() == 63 * 4
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [({"serial_capacity": 8}, "at least 520"), ({"serial_capacity": LOG, "every": 13}, "divisor")]
+)
+def test_what_cannot_be_is_refused_in_a_line(how: dict[str, int], words: str) -> None:
+    every = how.pop("every", 1)
+    with pytest.raises(EmulatorError, match=words):
+        Channels(Emulator(ROM, **how), every)
 
 
 def frequency(samples: np.ndarray) -> float:
@@ -54,85 +121,19 @@ def frequency(samples: np.ndarray) -> float:
     return (peak + (low - high) / (2 * (low - 2 * mid + high))) * RATE / size
 
 
-def test_the_music_of_a_shipped_game_has_the_pitch_of_its_registers() -> None:
-    sliced, synthesiser = SlicedConsole(Cartridge.from_file(ROM)), Synthesiser(RATE)
-    synthesiser.channels = 0b0001
-    notes: list[tuple[int, list[np.ndarray]]] = []
-    for _ in range(420):
-        pieces = sliced.frame(0)
-        last = pieces[-1].registers
-        x = last[3] | (last[4] & 7) << 8
-        if not notes or notes[-1][0] != x or any(piece.triggered & 1 for piece in pieces):
-            notes.append((x, []))
-        notes[-1][1].append(synthesiser.frame(pieces)[:, 0])
-    # The first frame of a note still has the note before in it.
-    heard = [(x, np.concatenate(parts[1:])) for x, parts in notes if len(parts) > 8]
-    heard = [(x, samples) for x, samples in heard if np.abs(samples).max() > 0.02]
-    assert len({x for x, _ in heard}) >= 4, "too few notes"
-    for x, samples in heard:
-        assert frequency(samples) == pytest.approx(131072 / (2048 - x), rel=0.004)
-
-
-def piece(*, on: int, triggered: int = 0, clocks: int = 0, write: dict[int, int] | None = None) -> Slice:
-    """A slice with everything to both sides at full volume; `write` values by address."""
-    registers = bytearray(REGISTERS)
-    for address, value in {0xFF24: 0x77, 0xFF25: 0xFF, 0xFF26: 0x80, **(write or {})}.items():
-        registers[address - 0xFF10] = value
-    return Slice(CYCLES, bytes(registers), on, triggered, clocks)
-
-
-def played(first: Slice, then: Slice, frames: int = 30) -> np.ndarray:
-    """float[n] of the left side."""
-    synthesiser = Synthesiser(RATE)
-    parts = [synthesiser.frame([first] + [then] * (SLICES - 1))]
-    parts += [synthesiser.frame([then] * SLICES) for _ in range(frames)]
-    return np.concatenate(parts)[:, 0]
-
-
-@pytest.mark.parametrize(
-    ("on", "write", "hz"),
-    [
-        (0b0001, {0xFF11: 0x80, 0xFF12: 0xF0, 0xFF13: 0xD6, 0xFF14: 0x06}, 131072 / (2048 - 0x6D6)),
-        (0b0010, {0xFF16: 0x40, 0xFF17: 0xF0, 0xFF18: 0x00, 0xFF19: 0x07}, 512.0),
-        (0b0100, {0xFF1C: 0x20, 0xFF1D: 0x00, 0xFF1E: 0x07, **{0xFF30 + i: 0xFF for i in range(8)}}, 256.0),
-    ],
-)
-def test_a_channel_has_the_pitch_of_its_register(on: int, write: dict[int, int], hz: float) -> None:
-    samples = played(piece(on=on, triggered=on, write=write), piece(on=on, write=write))
-    assert frequency(samples[4000:]) == pytest.approx(hz, rel=0.002)
-    assert np.abs(played(piece(on=0, write=write), piece(on=0, write=write))).max() == 0.0
-
-
-def test_noise_is_the_shift_registers_bits() -> None:
-    long, short = noise(False).levels, noise(True).levels
-    assert (len(long), long.sum()) == (32767, 16383)
-    assert (len(short), short.sum()) == (127, 63)
-    write = {0xFF21: 0xF0, 0xFF22: 0x58}  # 7 bits, clocked at 262144 / 0.5 / 32 Hz
-    samples = played(piece(on=8, triggered=8, write=write), piece(on=8, write=write))[4000:]
-    period = 127 * RATE / (262144 / 0.5 / 32)
-    near = np.corrcoef(samples[: -round(period)], samples[round(period) :])[0, 1]
-    apart = np.corrcoef(samples[: -round(period / 2)], samples[round(period / 2) :])[0, 1]
-    assert near > 0.9 > 0.5 > apart
-
-
-def test_an_envelope_falls_by_one_at_each_of_its_clocks() -> None:
-    write = {0xFF11: 0x80, 0xFF12: 0xF1, 0xFF13: 0x00, 0xFF14: 0x06}
-    synthesiser = Synthesiser(RATE)
-    synthesiser.frame([piece(on=1, triggered=1, write=write)] * SLICES)
-    loud = []
-    for _ in range(15):
-        clocked = [piece(on=1, clocks=1, write=write)] + [piece(on=1, write=write)] * (SLICES - 1)
-        loud.append(np.ptp(synthesiser.frame(clocked)[200:, 0]))
-    assert loud[-1] < 0.02
-    assert np.all(np.diff(loud) < 0)
-    assert loud[0] == pytest.approx(2 * loud[7], rel=0.1)
-
-
-def test_a_frame_is_as_long_as_on_the_console_and_twice_as_long_at_half_speed() -> None:
-    synthesiser, still = Synthesiser(RATE), [piece(on=0)] * SLICES
-    seconds = 120 * SLICES * CYCLES / 1_048_576
-    assert sum(len(synthesiser.frame(still)) for _ in range(120)) == pytest.approx(seconds * RATE, abs=2)
-    assert sum(len(synthesiser.frame(still, 2.0)) for _ in range(120)) == pytest.approx(2 * seconds * RATE, abs=2)
+@pytest.mark.parametrize(("stretch", "panning", "sides"), [(1.0, 0x10, (1, 0)), (2.0, 0x01, (0, 1))])
+def test_a_tone_has_its_pitch_its_side_and_its_length(stretch: float, panning: int, sides: tuple[int, int]) -> None:
+    frame = np.zeros((17_556, 6), np.uint8)
+    synthesiser, parts, at = Synthesiser(RATE), [], 0
+    for _ in range(60):
+        frame[:, 0] = 15 * ((np.arange(at, at + len(frame)) // 1192) & 1)  # 1048576 / 2384 Hz
+        frame[:, 4:] = 0x77, panning
+        parts.append(synthesiser.frame(frame, stretch))
+        at += len(frame)
+    samples = np.concatenate(parts)
+    assert len(samples) == pytest.approx(stretch * RATE * at / 1_048_576, abs=2)
+    assert np.ptp(samples[20_000:], axis=0) == pytest.approx(np.array(sides) / 4, abs=0.03)
+    assert frequency(samples[4000:, sides.index(1)]) == pytest.approx(1_048_576 / 2384 / stretch, rel=0.001)
 
 
 def test_a_wav_file_has_the_samples(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Sound of the player's game through the sound card; silent without one.
 
-A second console follows the game and makes the sound (emulator/sound/register_slices.py), so the game itself is not
+A second console follows the game and makes the sound (emulator/sound/channels.py), so the game itself is not
 touched. Its state is copied from the game after every load of a state, and only while sound is on.
 """
 
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from emulator import Cartridge
-from emulator.sound import Synthesiser, pcm
-from emulator.sound.register_slices import SlicedConsole
+from emulator import Cartridge, Emulator
+from emulator.sound import Channels, Synthesiser, pcm
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 if TYPE_CHECKING:
     from trainer_core.envs.single_game import Game
 
+LOG_BYTES = 1 << 17
+"""Bytes for the log of a frame: more writes than its 17,556 M-cycles have room for."""
 FASTEST = 4.0
 """Greatest speed at which sound is played: at higher ones the pitch would be a whistle."""
 TARGET_S = 0.08
@@ -54,7 +55,8 @@ class GameSound:
     """Sound of a game, frame by frame."""
 
     def __init__(self, cartridge: Cartridge, rate: int = 48_000) -> None:
-        self._console, self.synthesiser = SlicedConsole(cartridge), Synthesiser(rate)
+        self._console, self.synthesiser = Emulator(cartridge, serial_capacity=LOG_BYTES), Synthesiser(rate)
+        self._channels, self._buttons = Channels(self._console), np.zeros(1, np.uint8)
         self._is_lost = True
 
     def lose(self) -> None:
@@ -66,8 +68,8 @@ class GameSound:
         if self._is_lost:
             self._is_lost = False
             self._console.restore(game.snapshot())
-            self.synthesiser.resume(self._console.registers())
-        return self.synthesiser.frame(self._console.frame(buttons), stretch)
+        self._buttons[0] = buttons
+        return self.synthesiser.frame(self._channels.run(self._buttons).numpy()[0], stretch)
 
 
 class Speaker:

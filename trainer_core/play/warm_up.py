@@ -8,6 +8,7 @@ from __future__ import annotations
 from trainer_core.envs.single_game import open_game
 from trainer_core.envs.task_files import SHAPE
 from trainer_core.lab.paths import HomePaths
+from trainer_core.play.sound import GameSound
 from trainer_core.wire.buttons import ACTION_MASKS
 from trainer_core.wire.config import RunConfig
 
@@ -18,6 +19,8 @@ def play_a_frame(home: HomePaths) -> None:
     """Run a frame of the first shipped task. Raises LabError."""
     game = open_game(TASK, home)
     game.restart(0)
+    if game.cartridge is not None:
+        GameSound(game.cartridge).frame(game, 0)  # it has a kernel of its own
     game.frame(0)
 
 

@@ -15,6 +15,7 @@ from emulator.state.batch import Console
 
 SETTLED = 0xC0  # bits of the byte in the row: it is P1's read value until something changes
 PENDING = 0x80  # bits of Console.joypad_target
+BOUNCES = 0x100  # bit of Console.buttons within a launch: switches bounce
 HIDDEN = 0x04  # the row holds P1's read value; bits 0 and 1 are the selection that the lines follow
 DIRECTIONS_RISE = 6  # M-cycles until the lines of a deselected row are high again
 ACTIONS_RISE = 3
@@ -90,9 +91,13 @@ def joypad_change(c: wp.ref[Console], mem: Q, select: U, buttons: U) -> U:
 
 @wp.func
 def joypad_hold(c: wp.ref[Console], mem: Q, buttons: U, t: U):
-    """Set the held buttons to exactly the mask `buttons` from time `t` on."""
+    """Set the held buttons to exactly the mask `buttons` from time `t` on; one let go may bounce."""
     joypad_settle(c, mem, t)
-    joypad_change(c, mem, io_get(mem, U(io.P1)), buttons)
+    select = io_get(mem, U(io.P1))
+    bounces = c.buttons & U(BOUNCES)
+    if bounces != U(0) and (joypad_lines(select, buttons) & (U(15) ^ joypad_lines(select, c.buttons))) != U(0):
+        request_interrupt(mem, U(INTERRUPT_JOYPAD))
+    joypad_change(c, mem, select, buttons | bounces)
 
 
 @wp.func

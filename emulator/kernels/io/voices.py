@@ -40,19 +40,42 @@ class Voice:
     phase: wp.uint32  # noise: M-cycles since the power went on, modulo 2
 
 
-@wp.func
+@wp.func(inline=False)
+def clear_voice(v: wp.ref[Voice], wait: U):
+    """Set a voice to its state after the power went off or on."""
+    v.wait = wait
+    v.place = U(0)
+    v.output = U(0)
+    v.volume = U(0)
+    v.left = U(0)
+    v.due = U(0)
+    v.ends = U(0)
+    v.ended = U(0)
+    v.hidden = U(0)
+    v.fresh = U(0)
+    v.ticked = U(0)
+    v.byte = U(0)
+    v.bits = U(0)
+    v.starts = U(0)
+    v.counts = U(0)
+    v.runs = U(0)
+    v.muted = U(0)
+    v.phase = U(0)
+
+
+@wp.func(inline=False)
 def volume_changed(v: wp.ref[Voice], high: wp.bool):
     if v.hidden == U(0):
         v.output = wp.where(high, v.volume, U(0))
 
 
-@wp.func
+@wp.func(inline=False)
 def pulse_is_high(v: wp.ref[Voice], mem: Q, channel: U) -> wp.bool:
     duty = io_get(mem, U(io.NR11) + U(5) * channel) >> U(6)
     return ((U(DUTIES) >> (duty * U(8) + v.place)) & U(1)) != U(0)
 
 
-@wp.func
+@wp.func(inline=False)
 def shows_high(v: wp.ref[Voice], mem: Q, channel: U) -> wp.bool:
     """Return whether a pulse or noise channel is in the high half of its wave."""
     high = (v.bits & U(1)) != U(0)
@@ -64,14 +87,14 @@ def shows_high(v: wp.ref[Voice], mem: Q, channel: U) -> wp.bool:
 # ---- envelopes ---------------------------------------------------------------------------------
 
 
-@wp.func
+@wp.func(inline=False)
 def not_due(v: wp.ref[Voice]):
     if v.due != U(0):
         v.due = U(0)
         v.ended = v.ended | v.ends
 
 
-@wp.func
+@wp.func(inline=False)
 def sequencer_event(v: wp.ref[Voice], mem: Q, channel: U, step: U):
     """Follow an event of the frame sequencer, a falling edge of the divider, after which it stands at `step`."""
     if step == U(7) and v.due == U(0):
@@ -84,7 +107,7 @@ def sequencer_event(v: wp.ref[Voice], mem: Q, channel: U, step: U):
             volume_changed(v, shows_high(v, mem, channel))
 
 
-@wp.func
+@wp.func(inline=False)
 def load_envelope(v: wp.ref[Voice], mem: Q, channel: U):
     """Load the countdown of an envelope whose countdown has ended, at a rising edge of the divider."""
     if v.left == U(0):
@@ -98,7 +121,7 @@ def load_envelope(v: wp.ref[Voice], mem: Q, channel: U):
             v.ends = wp.where(v.volume == last, U(1), U(0))
 
 
-@wp.func
+@wp.func(inline=False)
 def rewrite_envelope(v: wp.ref[Voice], old: U, value: U):
     """Change the volume as a write of `value` over `old` to NRx2 does while the channel is on ("zombie mode")."""
     if v.due != U(0):
@@ -121,7 +144,7 @@ def rewrite_envelope(v: wp.ref[Voice], old: U, value: U):
         not_due(v)
 
 
-@wp.func
+@wp.func(inline=False)
 def start_envelope(v: wp.ref[Voice], envelope: U):
     v.due = U(0)
     v.ended = U(0)
@@ -132,13 +155,13 @@ def start_envelope(v: wp.ref[Voice], envelope: U):
 # ---- pulse ---------------------------------------------------------------------------------------
 
 
-@wp.func
+@wp.func(inline=False)
 def tone_period(mem: Q, channel: U) -> U:
     low = io_get(mem, U(io.NR13) + U(5) * channel)
     return U(2048) - (low | ((io_get(mem, U(io.NR14) + U(5) * channel) & U(7)) << U(8)))
 
 
-@wp.func
+@wp.func(inline=False)
 def step_pulse(v: wp.ref[Voice], mem: Q, channel: U):
     """Advance a pulse channel that is on by one M-cycle."""
     v.wait = v.wait - U(1)
@@ -152,7 +175,7 @@ def step_pulse(v: wp.ref[Voice], mem: Q, channel: U):
         volume_changed(v, pulse_is_high(v, mem, channel))
 
 
-@wp.func
+@wp.func(inline=False)
 def write_pulse(v: wp.ref[Voice], mem: Q, channel: U, place: U, old: U, value: U, period: U, was_on: wp.bool):
     """Follow a write of `value` over `old` to NRx`place`; `period` was the period before."""
     envelope = io_get(mem, U(io.NR12) + U(5) * channel)
@@ -180,7 +203,7 @@ def write_pulse(v: wp.ref[Voice], mem: Q, channel: U, place: U, old: U, value: U
 # ---- wave ----------------------------------------------------------------------------------------
 
 
-@wp.func
+@wp.func(inline=False)
 def play_wave(v: wp.ref[Voice], mem: Q, index: U):
     """Put out sample `index` of the byte that was read, shifted by NR32."""
     volume = (io_get(mem, U(io.NR32)) >> U(5)) & U(3)
@@ -191,7 +214,7 @@ def play_wave(v: wp.ref[Voice], mem: Q, index: U):
 # ---- noise ---------------------------------------------------------------------------------------
 
 
-@wp.func
+@wp.func(inline=False)
 def shift_noise(v: wp.ref[Voice], narrow: wp.bool, is_on: wp.bool):
     new = (v.bits ^ (v.bits >> U(1)) ^ U(1)) & U(1)
     feeds = wp.where(narrow, U(0x4040), U(0x4000))
@@ -202,19 +225,19 @@ def shift_noise(v: wp.ref[Voice], narrow: wp.bool, is_on: wp.bool):
         v.output = wp.where((v.bits & U(1)) != U(0), v.volume, U(0))
 
 
-@wp.func
+@wp.func(inline=False)
 def noise_bit(counter: U, register: U) -> U:
     """Return the bit of the counter whose rise shifts the register."""
     return (counter >> (register >> U(4))) & U(1)
 
 
-@wp.func
+@wp.func(inline=False)
 def noise_divider(register: U) -> U:
     """Return the M-cycles between two steps of the counter."""
     return wp.max((register & U(7)) * U(2), U(1))
 
 
-@wp.func
+@wp.func(inline=False)
 def step_noise(v: wp.ref[Voice], mem: Q, is_on: wp.bool):
     """Advance the noise channel by one M-cycle."""
     register = io_get(mem, U(io.NR43))
@@ -239,7 +262,7 @@ def step_noise(v: wp.ref[Voice], mem: Q, is_on: wp.bool):
             start_noise(v, mem, sounds)
 
 
-@wp.func
+@wp.func(inline=False)
 def start_noise(v: wp.ref[Voice], mem: Q, is_on: wp.bool):
     """Trigger the noise channel, in step with the divider by 2; when its first step comes depends on what it did."""
     register = io_get(mem, U(io.NR43))
@@ -282,7 +305,7 @@ def start_noise(v: wp.ref[Voice], mem: Q, is_on: wp.bool):
         v.output = U(0)
 
 
-@wp.func
+@wp.func(inline=False)
 def change_noise(v: wp.ref[Voice], old: U, value: U, is_on: wp.bool):
     """Shift the register as it does when NR43 changes from `old` to `value`, for a moment through a mix of both."""
     if ((old ^ value) & U(0xF0)) != U(0):
@@ -308,7 +331,7 @@ def change_noise(v: wp.ref[Voice], old: U, value: U, is_on: wp.bool):
             shift_noise(v, narrow, is_on)
 
 
-@wp.func
+@wp.func(inline=False)
 def write_noise(v: wp.ref[Voice], mem: Q, place: U, old: U, value: U, was_on: wp.bool):
     """Follow a write of `value` over `old` to NR4`place`."""
     if place == U(2):

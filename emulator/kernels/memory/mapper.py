@@ -1,6 +1,6 @@
 """Cartridge mappers: bank registers to the address map of the fast path.
 
-ROM only, MBC1 (and its multicart wiring), MBC2, MBC3 with clock, MBC5, and a flat 64 KiB RAM bus
+ROM only, MBC1 (and its multicart wiring), MBC2, MBC3 with clock, MBC5, HuC3, and a flat 64 KiB RAM bus
 for CPU test vectors. https://gbdev.io/pandocs/MBCs.html
 """
 
@@ -8,6 +8,7 @@ import warp as wp
 
 from emulator.constants import RAM_BANK_SIZE, ROW_CART_RAM, ROW_CART_RAM_BANK_1
 from emulator.kernels.intrinsics import Q, U, ld8, st8
+from emulator.kernels.memory.huc3 import huc3_read, huc3_select, huc3_write
 from emulator.kernels.memory.mbc3_clock import rtc_latch, rtc_read, rtc_write
 from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import Console
@@ -17,6 +18,7 @@ MBC1_MULTICART = int(MapperKind.MBC1_MULTICART)
 MBC2 = int(MapperKind.MBC2)
 MBC3 = int(MapperKind.MBC3)
 MBC5 = int(MapperKind.MBC5)
+HUC3 = int(MapperKind.HUC3)
 FLAT = int(MapperKind.FLAT)
 
 # Bits of Console.fast. Page 8 is HRAM; bit 31 sends every opcode fetch through the bus.
@@ -136,6 +138,8 @@ def mapper_write(c: wp.ref[Console], address: U, value: U, t: U):
                 c.rom_bank = wp.max(value & U(15), U(1))
             else:
                 c.ram_enabled = wp.where((value & U(15)) == U(10), U(1), U(0))
+    elif kind == U(HUC3):
+        huc3_select(c, address, value)
     elif kind != U(0):
         if address < U(0x2000):
             # MBC5 compares the whole byte, the others its low nibble.
@@ -174,7 +178,9 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
     """Return the byte at A000-BFFF; with RAM disabled or absent, the last value on the data bus."""
     o = CartLocals()
     o.value = c.open_bus
-    if c.ram_enabled != U(0):
+    if c.mapper == U(HUC3):
+        o.value = huc3_read(c, ld8(mem + Q(cart_ram_place(c, address))))
+    elif c.ram_enabled != U(0):
         if c.has_rtc != U(0) and c.ram_bank >= U(8):
             if c.ram_bank <= U(12):
                 o.value = rtc_read(c)
@@ -190,7 +196,9 @@ def cart_ram_read(c: wp.ref[Console], mem: Q, address: U, t: U) -> U:
 @wp.func(inline=False)
 def cart_ram_write(c: wp.ref[Console], mem: Q, address: U, value: U, t: U):
     """Write `value` to A000-BFFF; ignored if cartridge RAM is disabled or absent."""
-    if c.ram_enabled != U(0):
+    if c.mapper == U(HUC3) and c.ram_enabled == U(0):
+        huc3_write(c, mem, value, t)
+    elif c.ram_enabled != U(0):
         no_bank = c.has_rtc != U(0) and c.ram_bank > U(3) and c.ram_size <= U(0x8000)
         if c.has_rtc != U(0) and c.ram_bank >= U(8):
             rtc_write(c, value, t)

@@ -8,8 +8,11 @@ import warp as wp
 
 from emulator.constants import M_CYCLES_PER_SECOND
 from emulator.kernels.intrinsics import U
+from emulator.rom.cartridge import MapperKind
 from emulator.state.batch import Console
 
+HUC3 = int(MapperKind.HUC3)
+FIRST_CHIP = 2  # value of has_rtc
 RTC_HALT = 0x4000  # bits of rtc_days: 0-8 day, 14 halt, 15 day carry, as DL and DH hold them
 RTC_CARRY = 0x8000
 
@@ -32,7 +35,7 @@ def rtc_tick(c: wp.ref[Console]):
             c.rtc_hours = wp.where(hours == U(23), U(0), (hours + U(1)) & U(31))
             if hours == U(23):
                 days = c.rtc_days
-                day = (days + U(1)) & U(0x1FF)
+                day = (days + U(1)) & wp.where(c.mapper == U(HUC3), U(0xFFF), U(0x1FF))
                 carry = wp.where(day == U(0), U(RTC_CARRY), days & U(RTC_CARRY))
                 c.rtc_days = day | carry | (days & U(RTC_HALT))
 
@@ -51,11 +54,12 @@ def rtc_latch(c: wp.ref[Console], value: U, t: U):
     """Write to 6000-7FFF: copy the running clock to the registers that programs read.
 
     Programs write 0 and then 1, which every chip accepts; an MBC3A accepts any value (cpp latch-rtc-test;
-    https://github.com/gbdev/pandocs/pull/637).
+    https://github.com/gbdev/pandocs/pull/637), the first MBC3 wants bit 0 to rise.
     """
     rtc_sync(c, t)
-    c.rtc_latched_low = c.rtc_seconds | (c.rtc_minutes << U(8)) | (c.rtc_hours << U(16))
-    c.rtc_latched_days = c.rtc_days
+    if c.has_rtc != U(FIRST_CHIP) or (value & (U(1) ^ c.rtc_latch) & U(1)) != U(0):
+        c.rtc_latched_low = c.rtc_seconds | (c.rtc_minutes << U(8)) | (c.rtc_hours << U(16))
+        c.rtc_latched_days = c.rtc_days
     c.rtc_latch = value
 
 

@@ -241,6 +241,7 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
     return room
 
 
+@wp.func
 def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
     """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
     c.ppu_window = U(window_seen(c, mem, dot))
