@@ -51,6 +51,8 @@ MAX_FRAMES = 10_000
 """Most frames of one launch, because times are 32-bit M-cycles relative to its start."""
 Buttons: TypeAlias = wp.array[Any] | NDArray[Any] | OnDevice | str | Sequence[int | str | Sequence[str] | None]
 """Types of the argument `buttons` of `Emulator.run`."""
+Mask: TypeAlias = wp.array[Any] | NDArray[Any] | OnDevice | Sequence[int | bool] | None
+"""Types of a mask of consoles, uint8 or bool [N]; None: all."""
 if TYPE_CHECKING:
 
     class DeviceArray(wp.array[Any]):
@@ -131,7 +133,7 @@ class Emulator:
             self._pictures = Pictures(self.batch, self._frames.launch)
             self._symbols = Symbols()
             self._watches: list[Watch] = []
-            self._pokes: dict[Any, Poke] = {}
+            self._pokes: dict[str, Poke] = {}
             self._slots: Slots | None = None
             self._hooks = CodeHooks(self.batch)
             self._idle_skip = idle_skip
@@ -159,12 +161,7 @@ class Emulator:
     # ---- running ---------------------------------------------------------------------------
 
     def run(
-        self,
-        buttons: Buttons | None = None,
-        frames: int = 1,
-        release_after: int = 0,
-        *,
-        mask: wp.array[Any] | np.ndarray | OnDevice | None = None,
+        self, buttons: Buttons | None = None, frames: int = 1, release_after: int = 0, *, mask: Mask = None
     ) -> None:
         """Run every console, or those whose `mask` (uint8 or bool [N]) is set, for `frames` frames of 70224 T-cycles.
 
@@ -552,6 +549,8 @@ class Emulator:
             raise EmulatorError(f"{count} watched bytes: give 1 to {MOST_BYTES}, as xy=(0xD361, 0xD362)")
         shape = (self.num_envs, count)
         found = wp.zeros(shape, dtype=wp.uint8, device=self.device) if out is None else out
+        if not isinstance(found, wp.array):
+            raise EmulatorError(f"out={found!r:.60}: give a Warp array, uint8{list(shape)}")
         fits = found.dtype is wp.uint8 and found.shape == shape and found.strides[1] == 1
         if not fits or str(found.device) != self.device:
             what = f"{found.dtype.__name__}{list(found.shape)} on {found.device}"
@@ -566,7 +565,7 @@ class Emulator:
         inputs = [self.batch, self.batch.console, places, runs, threads, out.ptr, out.strides[0]]
         self._launch(self._kernels.read_places, (self.num_envs, threads), inputs)
 
-    def poke(self, place: Item, values: Any, mask: wp.array[Any] | np.ndarray | OnDevice | None = None) -> None:
+    def poke(self, place: Item, values: Any, mask: Mask = None) -> None:
         """Write bytes to RAM of the consoles whose `mask` (uint8 or bool [N]; None: all) is set, even where the PPU or
         a DMA blocks the CPU's access.
 
@@ -574,7 +573,7 @@ class Emulator:
         in. `values`: a byte or a list of bytes for all, or uint8[N, n]. After the first call for a place nothing is
         allocated. Raises EmulatorError for ROM, I/O registers and cartridge RAM that does not exist.
         """
-        key = tuple(place) if isinstance(place, list) else place
+        key = repr(place)
         if key not in self._pokes:
             places = [row_place(*at, self.cartridges) for at in addresses_of(place, self._symbols)]
             if len(self._pokes) >= MOST_POKES:
@@ -590,7 +589,7 @@ class Emulator:
     def on(
         self,
         place: Item,
-        record: Sequence[Item] | Mapping[str, Item] = (),
+        record: Sequence[Item] | Mapping[str, Item] | str | int = (),
         *,
         poke: Mapping[Item, int] | None = None,
         when: tuple[Item, str, int] | None = None,
@@ -609,7 +608,8 @@ class Emulator:
         offset, address = code_place(place, self._symbols, self.cartridges[rom])
         read = functools.partial(places_of, symbols=self._symbols, cartridges=self.cartridges)
         write = functools.partial(read, is_written=True)
-        names = record if isinstance(record, Mapping) else {str(item): item for item in record}
+        items = [record] if isinstance(record, (str, int)) else record
+        names = items if isinstance(items, Mapping) else {str(item): item for item in items}
         hook = Hook(
             (offset + self._rom_bases[rom], address),
             {name: read(item) for name, item in names.items()},

@@ -112,7 +112,7 @@ def refused_file(emulator: Emulator, text: str, path: Path) -> None:
     emulator.watch(Symbols(path), x="wTicks")
 
 
-REFUSED: dict[str, tuple[Callable[[Emulator, Path], Any], str]] = {
+REFUSED: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "unknown name": (lambda e, f: e.watch(x="wTick"), "Symbol not found: wTick; did you mean wTicks"),
     "no file": (lambda e, f: Symbols(f / "x.sym"), r"x\.sym: no such symbol file"),
     "other ROM": (lambda e, f: refused_file(e, "2c:4010 Far", f / "x.sym"), "Far lies in ROM bank 2C, .*bank 01"),
@@ -127,6 +127,8 @@ REFUSED: dict[str, tuple[Callable[[Emulator, Path], Any], str]] = {
     "no place": (lambda e, f: e.watch(x=1.5), "1.5: give an address, a name"),
     "no name": (lambda e, f: e.watch(x=0xC000)["y"], "'y' is not watched; watched: x"),
     "values": (lambda e, f: e.poke(0xC000, np.zeros(3, np.uint8)), r"uint8\[3\]: give a byte, or uint8\[2, 1\]"),
+    "list of lists": (lambda e, f: e.poke([[None]], 1), "None: give an address"),
+    "out": (lambda e, f: e.watch(x=1, out=np.zeros(3)), "give a Warp array, uint8.2, 1."),
     "floats": (lambda e, f: e.poke(0xC000, 1.5), r"float64\[\]: give a byte"),
     "register": (lambda e, f: e.poke(0xFF40, 1), "0xFF40 is no RAM"),
     "mask": (lambda e, f: e.run(mask=[1, 0, 1]), r"mask: shape \(3,\): give one value"),
