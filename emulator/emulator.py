@@ -623,9 +623,12 @@ class Emulator:
         self._mark_hooks()
         return hook
 
-    def off(self, hook: Hook) -> None:
-        """End a hook of `on`. Nothing is done if it has ended."""
-        self._hooks.remove(hook)
+    def off(self, ended: Hook | Watch) -> None:
+        """End a hook of `on`, or the updates of a watch. Nothing is done if it has ended."""
+        if isinstance(ended, Watch):
+            self._watches = [watch for watch in self._watches if watch is not ended]
+            return
+        self._hooks.remove(ended)
         self._mark_hooks()
 
     def _mark_hooks(self) -> None:
@@ -707,10 +710,17 @@ class Emulator:
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
+            np.concatenate([self._predecoded(rom) for rom in roms]),
             control_rows.control_words(traps),
             self.device,
         )
+
+    def _predecoded(self, rom: np.ndarray) -> np.ndarray:
+        if self.executor != "native":
+            return marked_words(rom)
+        words = marked_words(rom, ends=True)
+        # Alone, as behind SLOW_FETCH the table of functions has the superblocks (hot_code/cpp_superblocks.py).
+        return np.where(words & control_rows.SLOW_FETCH, np.uint32(control_rows.SLOW_FETCH), words)
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on state of each ROM and reset every env to the one of its ROM."""
