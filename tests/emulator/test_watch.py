@@ -68,7 +68,7 @@ def test_watched_bytes_are_what_the_stand_in_for_pyboy_reads() -> None:
     with PyBoy(POCKET_QUEST) as pyboy:
         pyboy.tick(80)
         emulator = pyboy.machine.emulator
-        areas = {"work": (0xC000, 512), "high": (0xFF80, 127), "map": (0x9800, 64), "rom": (0x4000, 16)}
+        areas: dict[str, Any] = {"work": (0xC000, 512), "high": (0xFF80, 127), "map": (0x9800, 64), "rom": (0x4000, 16)}
         watch, ended = (emulator.watch(**areas) for _ in range(2))
         emulator.off(ended)
         for button in ("start", "a", "down", "right") * 4:
