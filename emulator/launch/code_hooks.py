@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.control_rows import SLOW_FETCH
 from emulator.rom.symbols import Symbols
 from emulator.state.arguments import whole_number
-from emulator.state.batch import Batch
 
 MOST_HOOKS = 64
 MOST_KEPT = 16
@@ -113,9 +113,9 @@ class Hook(Views):
         self.pokes, self.test, self.keep = pokes, test, keep
         self.hits: wp.array[Any] = wp.zeros(num_envs, dtype=wp.int32, device=device)
         self.records: wp.array[Any] = wp.zeros((num_envs, keep, len(self.reads)), dtype=wp.uint8, device=device)
-        begin, views = 0, {}
+        begin, views = 0, dict[str, Any]()
         for name, codes in record.items():
-            part = self.records[:, :, begin : begin + len(codes)]
+            part: Any = self.records[:, :, begin : begin + len(codes)]
             views[name] = part if keep > 1 else part[:, 0]
             begin += len(codes)
         super().__init__(views, "recorded")
@@ -124,7 +124,7 @@ class Hook(Views):
 class CodeHooks:
     """Hooks of the first of a batch's ROMs, or of another one, each made by `add`."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Any) -> None:
         self._batch = batch
         self._hooks: list[Hook] = []
         self._words: dict[int, int] = {}
@@ -214,6 +214,8 @@ def written_bytes(poke: Mapping[Any, Any] | None, places: Any) -> list[tuple[int
     `places(item)` returns an item's places. Raises EmulatorError for other values.
     """
     found = []
+    if not isinstance(poke, (Mapping, NoneType)):
+        raise EmulatorError(f"poke={poke!r:.60}: give a number for each register or place, as {{'a': 0}}")
     for item, value in (poke or {}).items():
         codes = places(item)
         number = whole_number(f"value for {item!r:.40}", value, 0, (1 << 8 * len(codes)) - 1)

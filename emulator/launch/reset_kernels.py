@@ -107,11 +107,10 @@ class PlaceLocals:
 
 
 @wp.func_native("""
-#if defined(__CUDA_ARCH__)
-*(unsigned char*)to = *(const unsigned char*)at;
-#else
-memcpy((void*)to, (const void*)at, count);
+#if !defined(__CUDA_ARCH__)
+if (count > 1) { memcpy((void*)to, (const void*)at, count); return; }
 #endif
+*(unsigned char*)to = *(const unsigned char*)at;
 """)
 def copy_run(to: Q, at: Q, count: U):
     """Copy `count` bytes on a CPU, where one thread reads a console's bytes; one byte on a GPU."""

@@ -97,7 +97,8 @@ class Views(Mapping[str, Any]):
     def __init__(self, views: Mapping[str, Any], verb: str) -> None:
         self._views, self._verb = views, verb
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: Any) -> Any:
+        name = str(name)
         if name not in self._views:
             raise EmulatorError(
                 f"{name!r:.60} is not {self._verb}; {self._verb}: {', '.join(self._views) or 'nothing'}"
@@ -115,7 +116,7 @@ class Views(Mapping[str, Any]):
 
     # Arrays do not compare to one truth value.
     __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class Watch(Views):
@@ -125,7 +126,7 @@ class Watch(Views):
     their memory. Every `Emulator.run` ends with an update; call `update` after a reset, a poke or a loaded slot.
     """
 
-    def __init__(self, groups: Mapping[str, Sequence[int]], out: wp.array[Any], launch: Callable[..., None]) -> None:
+    def __init__(self, groups: Mapping[str, Sequence[int]], out: Any, launch: Callable[..., None]) -> None:
         """Use `read_code` numbers by group, an array uint8[N, bytes in all], and the launch of `read_places`."""
         self.bytes = out
         self.slices: dict[str, slice] = {}
@@ -159,7 +160,7 @@ class Poke:
     def __init__(self, name: Item, places: Sequence[int], num_envs: int, device: str) -> None:
         """Use `row_place` numbers; `name` is what messages call them."""
         self._name, self._num_envs = name, num_envs
-        self.places = wp.array(places, dtype=wp.uint32, device=device)
+        self.places = wp.array(list(places), dtype=wp.uint32, device=device)
         self._room = wp.zeros((num_envs, len(places)), dtype=wp.uint8, device=device)
         self.is_drawn = any(
             place < k.ROW_CART_RAM or k.ROW_OAM <= place < k.ROW_OAM + k.OAM_SIZE for place in places if place < CART
@@ -195,7 +196,7 @@ class Poke:
             rows = np.full((1, n), values)
         else:
             raise EmulatorError(self._wrong(f"{values.dtype}{list(values.shape)}"))
-        target = self._room[: len(rows)]
+        target: Any = self._room[: len(rows)]
         target.assign(rows.astype(np.uint8))
         return target
 

@@ -51,7 +51,7 @@ def banks(tmp_path_factory: pytest.TempPathFactory) -> Cartridge:
 
 
 @pytest.fixture(scope="module")
-def counted(busy: Cartridge) -> tuple[np.ndarray, list[np.ndarray], list[str]]:
+def counted(busy: Cartridge) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """The hottest places of `busy`, how often each launch executes them, and the states after all."""
     emulator = Emulator(busy, 1, executor="uniform", idle_skip=False)
     counts, seen = emulator.count_places(), [np.zeros(len(busy.rom), np.int64)]
@@ -62,7 +62,7 @@ def counted(busy: Cartridge) -> tuple[np.ndarray, list[np.ndarray], list[str]]:
     return places[seen[-1][places] > 0], np.diff(seen, axis=0), emulator.state_hash()
 
 
-def compare(emulator: Emulator, counted: tuple[np.ndarray, list[np.ndarray], list[str]], more: Callable) -> None:
+def compare(emulator: Emulator, counted: tuple[np.ndarray, np.ndarray, list[str]], more: Callable) -> None:
     places, expected, states = counted
     hooks = {at: emulator.on((at >> 14, at if at < 0x4000 else 0x4000 | at % 0x4000)) for at in places.tolist()}
     more()
@@ -121,7 +121,7 @@ def test_only_the_bank_that_was_named_is_hooked(engine: tuple[str, Any], banks: 
     assert emulator.registers()["c"] == start["c"] + 3 & 0xFF
 
 
-REFUSED: dict[str, tuple[Callable[[Emulator], Any], str]] = {
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "RAM": (lambda e: e.on(0xC000), "address 0xC000 is no ROM: hooks are for code"),
     "no bank": (lambda e: e.on(0x4000), "address 0x4000: in which ROM bank"),
     "bank outside": (lambda e: e.on((9, 0x4000)), "address 09:4000: there is no such code; banks has ROM bank 00"),
@@ -130,6 +130,7 @@ REFUSED: dict[str, tuple[Callable[[Emulator], Any], str]] = {
     "timer read": (lambda e: e.on(0x150, [0xFF05]), "address 0xFF05: a hook cannot read it; give RAM"),
     "video memory written": (lambda e: e.on(0x150, poke={0x8000: 1}), "address 0x8000: a hook cannot write it"),
     "pc": (lambda e: e.on(0x150, poke={"pc": 1}), "pc: a hook does not change where the CPU goes on"),
+    "poke": (lambda e: e.on(0x150, poke=["a"]), "poke=.'a'.: give a number for each register"),
     "value": (lambda e: e.on(0x150, poke={"a": 256}), "value for 'a'=256: give 0 to 255"),
     "when": (lambda e: e.on(0x150, when=("a", "=", 1)), "give .register or bytes, == != <"),
     "keep": (lambda e: e.on(0x150, keep=17), "keep=17: give 1 to 16"),
