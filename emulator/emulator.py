@@ -488,6 +488,18 @@ class Emulator:
         self._pictures.observe(found)
         return found  # type: ignore[return-value]
 
+    def packed_screens(self, out: wp.array[Any] | None = None) -> DeviceArray:
+        """Return the last completed pictures in bit planes, uint8[N, 144, 2, 20]: a quarter of the bytes of `screens`.
+
+        The 20 bytes of a line's low shade bits come before those of its high ones, the leftmost pixel in the top bit:
+        `bits = numpy.unpackbits(planes, axis=-1)`, `shades = bits[..., 0, :] | bits[..., 1, :] << 1`. `out`: array to
+        write them to; None uses one that the emulator keeps.
+        """
+        shape = (self.num_envs, k.SCREEN_HEIGHT, 2, k.SCREEN_WIDTH // 8)
+        if out is not None and (out.shape != shape or out.dtype is not wp.uint8 or not out.is_contiguous):
+            raise EmulatorError(f"out: {out.dtype.__name__}{list(out.shape)}: give uint8{list(shape)}, contiguous")
+        return self._pictures.packed(out)  # type: ignore[return-value]
+
     def draw(self) -> None:
         """Draw every picture that was completed since the last call, unless a later one has replaced it."""
         self._pictures.draw()
