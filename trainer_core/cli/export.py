@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.export_frames import export_frames
-from trainer_core.cli.options import Home, home_paths, parse
+from trainer_core.cli.options import FrameOptions, Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.formats.gif import MAX_SCALE
@@ -18,13 +17,13 @@ from trainer_core.formats.video import MAX_SPEED, Clip, export_clip
 from trainer_core.lab.recording import MAX_FRAMES
 from trainer_core.runs.names import find_run
 from trainer_core.wire.errors import ConfigError
-from trainer_core.wire.fields import MAX_SEED, limits
+from trainer_core.wire.fields import limits
 
 FRAMES = ("webdataset", "minari", "inputs")
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(FrameOptions):
     source: Annotated[str, tyro.conf.Positional] = "latest"
     """Folder of a finished recording; for curves a run name, id or folder, or `latest`. For labelled frames a folder of
     recordings or of inputs, a demo.npz, a checkpoint or run, whose policy plays, or a task or ROM, played at random."""
@@ -35,20 +34,6 @@ class Options:
     """Write the curves of a run: event files of TensorBoard, JSON lines as W&B's history, or an offline run for
     `wandb sync`, which needs the extra wandb. Or labelled frames: shards for WebDataset, a Minari dataset (needs
     minari), or only the inputs, from which any computer makes the same frames again."""
-    episodes: int = field(default=64, metadata=limits(1, 100_000))
-    """Labelled frames: number of episodes of a policy or of random play."""
-    frames: int = field(default=0, metadata=limits(0, MAX_FRAMES))
-    """Labelled frames: frames of an episode of random play; 0 = to the task's horizon, 1,200 of a ROM."""
-    every: int = field(default=0, metadata=limits(0, 1000))
-    """Labelled frames: frames from one label to the next; 0 = those of the inputs, else 1."""
-    watch: tuple[str, ...] = ()
-    """Labelled frames: bytes of memory as NAME=ADDRESS+LENGTH, like xy=D361+2 hp=wPlayerHP+2 save=01:A000+16."""
-    symbols: Path | None = None
-    """Labelled frames: symbol file with the names in --watch."""
-    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
-    """Labelled frames: seed of drawn buttons."""
-    device: str = "cpu"
-    """Labelled frames: cpu or cuda:0."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
     palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
@@ -65,7 +50,9 @@ class Options:
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "export", argv)
     if options.to in FRAMES:
-        return export_frames(options)
+        from trainer_core.cli.export_frames import export_frames
+
+        return export_frames(options.source, options.to, options.out, home_paths(options.home), options)
     if options.to:
         return _curves(options)
     if options.out is None:

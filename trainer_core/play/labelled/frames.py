@@ -98,6 +98,9 @@ def label(
     side_by_side = max(1, BATCH_BYTES // ((max(counts) + 1) * BYTES))
     try:
         emulator = Emulator(cartridge, min(len(episodes), side_by_side, MOST_CONSOLES), device)
+    except EmulatorError as error:
+        raise ConfigError(str(error)) from None
+    try:
         watched = emulator.watch(Symbols(symbols) if symbols else None, **scene, **(watch or {}))
     except EmulatorError as error:
         raise ConfigError(f"--watch: {error}") from None

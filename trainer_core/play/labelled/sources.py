@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from emulator import Cartridge, Emulator, Snapshot
+from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from emulator.state.npz import Wanted, read_arrays
 from emulator.state.snapshot import load_snapshots, save_snapshots
 from trainer_core.envs.demonstrations import Demonstration, load_demonstrations, play_actions
@@ -83,7 +83,7 @@ def find_source(text: str, home: HomePaths, *, episodes: int, frames: int, seed:
         starts = [states[number] for number in task.manifest.starts.indices(held_out=False)]
         steps = -(-frames // codec.frames_per_step) or task.manifest.episode.horizon
     elif path.is_file() or text.lower().endswith(ROM_SUFFIXES):
-        cartridge, codec = Cartridge.of(named_rom(text, home)), Codec()
+        cartridge, codec = _cartridge(named_rom(text, home)), Codec()
         starts = [Emulator(cartridge).snapshot()]
         steps = -(-(frames or ROM_FRAMES) // codec.frames_per_step)
     else:
@@ -116,7 +116,14 @@ def _of_one_rom(name: str, roms: list[str], episodes: list[Demonstration], home:
 
 def _rom(sha256: str, title: str, home: HomePaths) -> Cartridge:
     """Return the known ROM with this hash. Raises TaskError."""
-    return Cartridge.of(find_game_again(f"the ROM of {title}.gb", sha256, home))
+    return _cartridge(Path(find_game_again(f"the ROM of {title}.gb", sha256, home)))
+
+
+def _cartridge(path: Path) -> Cartridge:
+    try:
+        return Cartridge.from_file(path)
+    except EmulatorError as error:
+        raise ConfigError(str(error)) from None
 
 
 # ---- inputs ---------------------------------------------------------------------------------

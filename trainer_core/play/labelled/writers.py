@@ -70,7 +70,7 @@ def write_minari(out: Path, source: Source, episodes: Iterable[Labelled], every:
     Observations are dicts of `picture` u8[144, 160] (shades) and the labels; an action is the joypad mask of the first
     frame of a step. Rewards are 0: make them of the labels. Raises ConfigError.
     """
-    tell_libraries(MINARI_DATASETS_PATH=str(out.resolve()))  # before minari is imported
+    tell_libraries(MINARI_DATASETS_PATH=str(out.resolve()))
     minari, collector, spaces = load_minari()
     hashes: list[str] = []
     first, rest = _first(episodes)
