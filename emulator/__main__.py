@@ -17,14 +17,14 @@ if __name__ == "__main__":  # before the imports below read the texts of the ker
     wp.config.log_level = wp.LOG_WARNING  # the banner would land on stdout
     gc.set_threshold(50_000)  # kernels are 500 functions whose texts Warp reads: the objects made by that stay
 
-from emulator.emulator import MOST_ENVS
+from emulator.emulator import MOST_ENVS, Emulator
 from emulator.hot_code.background_search import end_with, one_at_a_time
 from emulator.hot_code.search import compile_hot_code
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import MAX_ROM_SIZE, Cartridge, EmulatorError
 from emulator.rom.disassembler import disassemble
 from emulator.state.arguments import whole_number
-from emulator.state.pyboy_state import load_pyboy_state
+from emulator.state.state_files import read_state
 from emulator.tools import rom_list, rom_suite
 from emulator.tools.job_files import MOST_FRAMES, Job, JobError, parse_inputs, read_jobs, read_json
 from emulator.tools.jobs import run_jobs, run_many
@@ -33,6 +33,7 @@ from emulator.tools.warmup import warm_up
 from emulator.verify import verify_commands
 from emulator.verify.fuzz_roms import fuzz_in_child
 
+BATTERY = ".sav"
 MOST_SOAK_S = 1_000_000
 MOST_SEED = (1 << 32) - 1
 OWN_GAME = Path(__file__).parents[1] / "assets" / "games" / "pocket_quest" / "pocket_quest.gb"
@@ -183,8 +184,22 @@ def command_suite(arguments: argparse.Namespace) -> int:
 
 
 def command_import_state(arguments: argparse.Namespace) -> None:
-    """Convert a save state of PyBoy into one of this emulator."""
-    load_pyboy_state(arguments.state, Cartridge.from_file(arguments.rom)).save(arguments.out)
+    """Convert a BESS or PyBoy state into one of this emulator, or put a battery file into a console switched on."""
+    cartridge = Cartridge.from_file(arguments.rom)
+    if arguments.state.suffix == BATTERY:
+        console = Emulator(cartridge)
+        console.load_battery(arguments.state)
+        console.save_state(arguments.out)
+    else:
+        read_state(arguments.state, cartridge).save(arguments.out)
+    print(f"{arguments.out}: written")
+
+
+def command_export_state(arguments: argparse.Namespace) -> None:
+    """Convert a state of this emulator into BESS, or write the battery file that the cartridge in it has."""
+    console = Emulator(Cartridge.from_file(arguments.rom))
+    console.load_state(arguments.state)
+    (console.save_battery if arguments.out.suffix == BATTERY else console.save_bess)(arguments.out)
     print(f"{arguments.out}: written")
 
 
@@ -252,7 +267,7 @@ def add_runs(commands: Commands) -> None:
 
 
 def add_views(commands: Commands) -> None:
-    """Add the commands that inspect a ROM or a state: `disassemble`, `trace`, `import-state`."""
+    """Add the commands that inspect a ROM or a state: `disassemble`, `trace`, `import-state`, `export-state`."""
     listing = commands.add_parser("disassemble", help="print a ROM's instructions")
     listing.add_argument("rom", type=Path)
     listing.add_argument("--start", type=hex_address, default=0x100, help="hex")
@@ -266,11 +281,17 @@ def add_views(commands: Commands) -> None:
     tracing.add_argument("--count", type=int, default=1000, help="instructions to print")
     tracing.set_defaults(action=command_trace)
 
-    state = commands.add_parser("import-state", help="turn a PyBoy .state file into one of ours")
-    state.add_argument("state", type=Path, help="made by PyBoy 2.0 to 2.8")
+    state = commands.add_parser("import-state", help="turn a BESS, PyBoy or .sav file into a state of ours")
+    state.add_argument("state", type=Path, help="BESS (SameBoy, BGB), .state of PyBoy 1.5 to 2.8, or battery file .sav")
     state.add_argument("--rom", type=Path, required=True, help="the ROM it was made with")
     state.add_argument("--out", type=Path, required=True, help="the .npz to write")
     state.set_defaults(action=command_import_state)
+
+    export = commands.add_parser("export-state", help="turn a state of ours into BESS or .sav")
+    export.add_argument("state", type=Path, help="an .npz, as the app's slots are")
+    export.add_argument("--rom", type=Path, required=True, help="the ROM it was made with")
+    export.add_argument("--out", type=Path, required=True, help="a .sav for the battery's RAM, else BESS")
+    export.set_defaults(action=command_export_state)
 
 
 def add_kernel_work(commands: Commands) -> None:

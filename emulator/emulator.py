@@ -20,11 +20,15 @@ from emulator.launch.warp_start import explained, start_warp
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
+from emulator.rom.regular_file import replacing
 from emulator.state.arguments import OnDevice, button_masks, checked_bytes, checked_roms, whole_number
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, move_times, row_bytes
+from emulator.state.battery import battery_bytes, put_battery
+from emulator.state.bess import bess_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
 from emulator.state.state_cache import StateCache, check_batch, gathered, joined, rom_numbers, roms_of
+from emulator.state.state_files import read_state
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
@@ -393,7 +397,7 @@ class Emulator(DeviceAccess):
         rows = wp.indexedarray(self.batch.ram, [index, None]).numpy()  # type: ignore[arg-type]
         found = []
         for env, record, row in zip(chosen, self._consoles()[chosen], rows, strict=True):
-            cartridge = self.cartridges[self.rom_of_env[env]]
+            cartridge = self._cartridge(env)
             kept = row[: row_bytes(cartridge.ram_banks)].copy()
             found.append(Snapshot(np.array([record]), kept, cartridge.sha256))
         return found
@@ -402,7 +406,7 @@ class Emulator(DeviceAccess):
         """Load `snapshot` into one console (None: all of them)."""
         targets = range(self.num_envs) if env is None else (self._checked(env),)
         for target in targets:
-            sha256 = self.cartridges[self.rom_of_env[target]].sha256
+            sha256 = self._cartridge(target).sha256
             if snapshot.rom_sha256 != sha256:
                 raise SnapshotError(
                     f"the state belongs to a ROM with SHA-256 {snapshot.rom_sha256[:12]}...,"
@@ -417,12 +421,37 @@ class Emulator(DeviceAccess):
         self.snapshot(env).save(path)
 
     def load_state(self, path: str | os.PathLike[str], env: int | None = None) -> None:
-        """Read a state file and load it into one console (None: all); raise SnapshotError if it does not fit."""
+        """Load a state file into one console (None: all): ours, BESS (`save_bess`, SameBoy, BGB), or PyBoy's `.state`.
+
+        Raises SnapshotError if it does not fit.
+        """
         try:
-            self.restore(Snapshot.load(path), env)
+            self.restore(read_state(path, self._cartridge(env or 0)), env)
         except SnapshotError as error:
             message = str(error)
             raise SnapshotError(message if message.startswith(str(path)) else f"{path}: {message}") from None
+
+    def save_bess(self, path: str | os.PathLike[str], env: int = 0) -> None:
+        """Write the state of one console as BESS, which SameBoy, BGB and other emulators read."""
+        state, io = self.snapshot(env), self.peek(env, k.IO, k.HRAM - k.IO).tolist()
+        with replacing(path) as file:
+            file.write(bess_bytes(state, self._cartridge(env), io))
+
+    def save_battery(self, path: str | os.PathLike[str], env: int = 0) -> None:
+        """Write what the cartridge's battery keeps, its RAM and clock, as a `.sav` file."""
+        data = battery_bytes(self.snapshot(env), self._cartridge(env))
+        with replacing(path) as file:
+            file.write(data)
+
+    def load_battery(self, path: str | os.PathLike[str], env: int | None = None) -> None:
+        """Load a `.sav` file into the cartridge RAM and clock of one console (None: all), which else stays as it is.
+
+        Raises EmulatorError for a file of another size than the cartridge's.
+        """
+        for each in range(self.num_envs) if env is None else (env,):
+            state = self.snapshot(each)
+            put_battery(state, self._cartridge(each), path)
+            self.restore(state, each)
 
     # ---- pictures ----------------------------------------------------------------------------
 
@@ -450,6 +479,18 @@ class Emulator(DeviceAccess):
         found = self._pictures.room_for_observations() if out is None else out
         self._pictures.observe(found)
         return found  # type: ignore[return-value]
+
+    def packed_screens(self, out: wp.array[Any] | None = None) -> DeviceArray:
+        """Return the last completed pictures in bit planes, uint8[N, 144, 2, 20]: a quarter of the bytes of `screens`.
+
+        The 20 bytes of a line's low shade bits come before those of its high ones, the leftmost pixel in the top bit:
+        `bits = numpy.unpackbits(planes, axis=-1)`, `shades = bits[..., 0, :] | bits[..., 1, :] << 1`. `out`: array to
+        write them to; None uses one that the emulator keeps.
+        """
+        shape = (self.num_envs, k.SCREEN_HEIGHT, 2, k.SCREEN_WIDTH // 8)
+        if out is not None and (out.shape != shape or out.dtype is not wp.uint8 or not out.is_contiguous):
+            raise EmulatorError(f"out: {out.dtype.__name__}{list(out.shape)}: give uint8{list(shape)}, contiguous")
+        return self._pictures.packed(out)  # type: ignore[return-value]
 
     def draw(self) -> None:
         """Draw every picture that was completed since the last call, unless a later one has replaced it."""
@@ -613,6 +654,9 @@ class Emulator(DeviceAccess):
         consoles["serial_log"] = self._row_bytes
         self.batch.console.assign(consoles)
         self.reset()
+
+    def _cartridge(self, env: int) -> Cartridge:
+        return self.cartridges[self.rom_of_env[self._checked(env)]]
 
     def _checked(self, env: int) -> int:
         return whole_number("env", env, 0, self.num_envs - 1)

@@ -40,9 +40,10 @@ from dmglab.pyboy.utils import (
 )
 from emulator import Cartridge, EmulatorError, Symbols
 from emulator import constants as k
-from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
+from emulator.state.pyboy_state import MOST_FILE_BYTES
 from emulator.state.pyboy_state_writer import state_bytes
 from emulator.state.snapshot import SnapshotError
+from emulator.state.state_files import foreign_state
 from trainer_core.envs.compile_progress import tell_on_stderr
 
 WINDOWS = ("null", "headless", "dummy")
@@ -247,20 +248,19 @@ class PyBoy:
         file_like_object.write(state_bytes(snapshot, machine.cartridge, io, *rest))
 
     def load_state(self, file_like_object: Any) -> None:
-        """Continue from a state of PyBoy or of `save_state`, made with this ROM.
+        """Continue from a state of PyBoy, of `save_state`, or from BESS (SameBoy, BGB), made with this ROM.
 
         Buttons are held as in the state, queued events stay. Raises PyBoyException for a state that cannot be.
         """
         _check_file(file_like_object, "rb")
         data = file_like_object.read(MOST_FILE_BYTES)
         try:
-            state = parse(data, self.machine.cartridge, "state", in_boot=True)
-            snapshot = to_snapshot(state, self.machine.cartridge)
+            snapshot, booting = foreign_state(data, self.machine.cartridge, in_boot=True)
         except SnapshotError as error:
-            raise PyBoyAssertException(str(error)) from None
-        self.machine.restore(snapshot, bool(state.cpu["boot_rom"]))
+            raise PyBoyAssertException(f"state: {error}") from None
+        self.machine.restore(snapshot, booting)
         self._interaction.mask = self.machine.held[0] = int(self.machine.record["buttons"][0])
-        self.screen.ndarray.view(np.uint32)[..., 0] = self.screen.palette[state.shades]
+        self.screen.render(blanks=False)
 
     def _state_file(self, saves: bool) -> None:
         """Save to or load from the file beside the ROM, as PyBoy does for STATE_SAVE and STATE_LOAD."""

@@ -9,19 +9,17 @@ https://github.com/Baekalfen/PyBoy
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from emulator import constants as k
 from emulator.rom.cartridge import Cartridge, MapperKind
-from emulator.rom.regular_file import read_regular, reason
 from emulator.state.batch import FAR_TIME, move_times, row_bytes
+from emulator.state.battery import put_ram
 from emulator.state.console_check import ConsoleError, check_consoles, check_fit
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError
@@ -112,15 +110,15 @@ class PyBoyState:
     serial: dict[str, int]
 
 
-def parse(data: bytes, cartridge: Cartridge, name: str = "state", in_boot: bool = False) -> PyBoyState:
-    """Parse a PyBoy state of a game on `cartridge`; raise SnapshotError, one line with `name`, if it cannot be.
+def parse(data: bytes, cartridge: Cartridge, in_boot: bool = False) -> PyBoyState:
+    """Parse a PyBoy state of a game on `cartridge`; raise SnapshotError, one line, if it cannot be.
 
     `in_boot`: accept a state in which the boot program is mapped.
     """
     version = data[0] if data else -1
     if version not in VERSIONS:
         raise SnapshotError(
-            f"{name}: PyBoy state version {version} is not read, only"
+            f"PyBoy state version {version} is not read, only"
             f" {', '.join(map(str, VERSIONS))} (PyBoy 1.5 to 2.8); load it there and save it again"
         )
     problem = ""
@@ -132,9 +130,9 @@ def parse(data: bytes, cartridge: Cartridge, name: str = "state", in_boot: bool 
             problem = str(error)
             continue
         if state.cpu["boot_rom"] and not in_boot:
-            raise SnapshotError(f"{name}: taken inside PyBoy's boot program; run until the game has started")
+            raise SnapshotError("taken inside PyBoy's boot program; run until the game has started")
         return state
-    raise SnapshotError(f"{name}: does not fit {cartridge.name} ({problem}); was it made with another ROM?")
+    raise SnapshotError(f"does not fit {cartridge.name} ({problem}); was it made with another ROM?")
 
 
 def _parse(r: _Reader, version: int, cartridge: Cartridge, nr50: bool) -> PyBoyState:
@@ -258,7 +256,7 @@ def to_snapshot(state: PyBoyState, cartridge: Cartridge) -> Snapshot:
         check_consoles(console, row[np.newaxis])
         check_fit(console, row, cartridge)
     except ConsoleError as error:
-        raise SnapshotError(f"the state is damaged ({error}); save it again in PyBoy") from None
+        raise SnapshotError(f"the state is damaged ({error}); save it again") from None
     return Snapshot(console, row, cartridge.sha256)
 
 
@@ -268,34 +266,11 @@ def _frame_start(state: PyBoyState) -> int:
     return clock // 4 if clock < k.DOTS_PER_LINE and state.lcd["lcdc"] & k.LCDC_ENABLE else 0
 
 
-def load_pyboy_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
-    """Read a PyBoy `.state` file made with `cartridge`; raise SnapshotError if it cannot be."""
-    path = Path(path)
-    try:
-        data = read_regular(path, MOST_FILE_BYTES)
-    except OSError as error:
-        raise SnapshotError(f"{path}: cannot read the state ({reason(error)}); give a .state file of PyBoy") from error
-    try:
-        return to_snapshot(parse(data, cartridge, str(path)), cartridge)
-    except SnapshotError as error:
-        message = str(error)
-        raise SnapshotError(message if message.startswith(str(path)) else f"{path}: {message}") from None
-
-
 def _fill_memory(row: np.ndarray, state: PyBoyState, cartridge: Cartridge) -> None:
-    def put(offset: int, data: bytes) -> None:
-        row[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
-
-    put(k.ROW_VRAM, state.vram)
-    put(k.ROW_WRAM, state.wram)
-    put(k.ROW_OAM, state.oam)
-    put(k.ROW_HRAM, state.hram)
-    size = cartridge.header.ram_size
-    ram = state.cart_ram[:size]
-    if cartridge.header.mapper is MapperKind.MBC2:
-        ram = bytes(byte & 15 for byte in ram)
-    put(k.ROW_CART_RAM, ram[: k.RAM_BANK_SIZE])
-    put(k.ROW_CART_RAM_BANK_1, ram[k.RAM_BANK_SIZE :])
+    places = {k.ROW_VRAM: state.vram, k.ROW_WRAM: state.wram, k.ROW_OAM: state.oam, k.ROW_HRAM: state.hram}
+    for place, data in places.items():
+        row[place : place + len(data)] = np.frombuffer(data, np.uint8)
+    put_ram(row, cartridge, state.cart_ram)
 
 
 def _fill_registers(row: np.ndarray, state: PyBoyState) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from emulator import constants as k
 from emulator.rom.cartridge import Cartridge, MapperKind
+from emulator.state.battery import ram_bytes
 from emulator.state.pyboy_state import LINE_PHASE, NOISE, RAM_BANKS, RTC_TYPES, SGB_BYTES, SWEEP, TONE, WAVE
 from emulator.state.snapshot import Snapshot
 
@@ -172,8 +173,7 @@ class _Writer:
         bank = (c["rom_high"] - c["rom_base"] + 0x4000 & 0xFFFFFFFF) >> 14
         found = bytes([bank & 0xFF, c["ram_bank"], c["ram_enabled"], c["bank_mode"]])
         ram = bytearray(b"\xff" * k.RAM_BANK_SIZE * RAM_BANKS.get(int(cartridge.rom[0x149]), 1))
-        first = self.row[k.ROW_CART_RAM : k.ROW_CART_RAM + k.RAM_BANK_SIZE].tobytes()
-        kept = (first + self.row[k.ROW_CART_RAM_BANK_1 :].tobytes())[: len(ram)]
+        kept = ram_bytes(self.row, cartridge)[: len(ram)]
         ram[: len(kept)] = kept
         found += bytes(ram)
         if int(cartridge.rom[0x147]) in RTC_TYPES:

@@ -24,8 +24,8 @@ import numpy as np
 from emulator.emulator import Emulator
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import Cartridge, EmulatorError
-from emulator.state.pyboy_state import load_pyboy_state
 from emulator.state.snapshot import read_states, save_snapshots
+from emulator.state.state_files import read_state
 from emulator.tools.job_files import parse_job, read_jobs, shown
 from emulator.tools.warmup import blank_rom
 from emulator.verify.fuzz_roms import random_rom
@@ -156,7 +156,7 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
     receiver = Emulator(quiet, 1)
 
     def run_pyboy(path: Path) -> None:
-        receiver.restore(load_pyboy_state(path, quiet))
+        receiver.restore(read_state(path, quiet))
         receiver.run(None, 1)
         receiver.observations()
 

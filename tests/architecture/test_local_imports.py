@@ -55,6 +55,7 @@ HEAVY = {
         trainer_core/cli/doctor.py: warp emulator.launch.warp_start
             emulator.tools.warmup
         trainer_core/cli/eval.py: trainer_core.play.league.players trainer_core.play.league.table
+        trainer_core/cli/export.py: trainer_core.cli.export_frames
         trainer_core/cli/league.py: trainer_core.play.episode trainer_core.play.league.players
             trainer_core.play.league.table
         trainer_core/cli/replay.py: trainer_core.envs.single_game

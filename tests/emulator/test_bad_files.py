@@ -25,8 +25,8 @@ from emulator import Cartridge, CartridgeError, Emulator, EmulatorError, Snapsho
 from emulator.rom.regular_file import replacing
 from emulator.state.batch import CONSOLE_DTYPE
 from emulator.state.console_check import RULES
-from emulator.state.pyboy_state import load_pyboy_state
 from emulator.state.snapshot import MOST_ROW_BYTES, read_states, save_snapshots
+from emulator.state.state_files import read_state
 from emulator.tools.job_files import JobError, read_jobs
 from emulator.tools.jobs import write_json
 from emulator.verify import fuzz_files, fuzz_states
@@ -198,7 +198,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "state": Snapshot.load,
     "ROM": Cartridge.from_file,
     "jobs": read_jobs,
-    "PyBoy state": lambda path: load_pyboy_state(path, None),  # type: ignore[arg-type]
+    "PyBoy state": lambda path: read_state(path, None),  # type: ignore[arg-type]
 }
 
 

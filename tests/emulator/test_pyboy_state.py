@@ -12,7 +12,8 @@ from micro.assembler import MicroRom, assemble
 from emulator import Cartridge, Emulator, Snapshot, SnapshotError
 from emulator.__main__ import main
 from emulator.constants import BUTTON_NAMES
-from emulator.state.pyboy_state import load_pyboy_state, parse, to_snapshot
+from emulator.state.pyboy_state import parse, to_snapshot
+from emulator.state.state_files import read_state
 
 pyboy = pytest.importorskip("pyboy")
 pytestmark = pytest.mark.warp
@@ -186,7 +187,7 @@ def test_command_writes_a_state_that_loads(state: bytes, tmp_path: Path) -> None
     assert main(arguments) == 0
     emulator = Emulator(Cartridge.from_file(POCKET_QUEST), 1)
     emulator.load_state(target)
-    expected = load_pyboy_state(source, emulator.cartridges[0])
+    expected = read_state(source, emulator.cartridges[0])
     assert np.array_equal(emulator.snapshot().row, expected.row)
     assert isinstance(Snapshot.load(target), Snapshot)
 
@@ -219,4 +220,4 @@ def test_bad_states_are_one_clear_line(state: bytes, tmp_path: Path, capsys: pyt
         assert message.count("\n") == 1
     assert not (tmp_path / "x.npz").exists()
     with pytest.raises(SnapshotError, match="cannot read"):
-        load_pyboy_state(tmp_path / "nowhere", Cartridge.from_file(POCKET_QUEST))
+        read_state(tmp_path / "nowhere", Cartridge.from_file(POCKET_QUEST))

@@ -94,9 +94,9 @@ plot | plot.run | run | draw the curves of one or more runs as a PNG
 validate | validate.run | file | check a train_log.jsonl against the schema
     validate latest
     validate train_log.jsonl
-export | export.run | run | write a recording as GIF, APNG, MP4 or PNGs, or the curves of a run
+export | export.run | run | write a recording as GIF, APNG, MP4 or PNGs, the curves of a run, or labelled frames
     export recordings/0000-start003 --out episode.mp4
-    export latest --to tensorboard
+    export game.gb --to webdataset --out frames --watch xy=D361+2
 import | importing.run | file | read curves, a checkpoint, or a rollout, GIF or movie from elsewhere
     import offline-run/run-abc.wandb
     import movie.vbm --out recordings/movie

@@ -55,11 +55,11 @@ def run(argv: list[str]) -> dict[str, Any]:
         folder = find_checkpoint(options.checkpoint, home)
         if options.policy == "checkpoint" and read_meta(folder).runner != NATIVE_ID:
             return _by_its_player(options, folder, home)
-    config = _config(options, folder)
+    config = config_of(options, folder)
     tasks = split_tasks(expand_tasks(config.task, home)) if is_list(config.task) else ()
     if not tasks:
-        return _in_words(_report(options, config, folder, *_evaluate(options, config, folder, home)))
-    found = {task: _evaluate(options, dataclasses.replace(config, task=task), folder, home) for task in tasks}
+        return _in_words(_report(options, config, folder, *evaluate(options, config, folder, home)))
+    found = {task: evaluate(options, dataclasses.replace(config, task=task), folder, home) for task in tasks}
     return _report_all(options, config, folder, found)
 
 
@@ -149,7 +149,7 @@ def _in_words(found: dict[str, Any]) -> Result:
     return Result(found, f"{text}\n{table(head, rows)}".lstrip("\n"))
 
 
-def _config(options: Options, folder: Path | None) -> RunConfig:
+def config_of(options: Options, folder: Path | None) -> RunConfig:
     """Return the configuration of the checkpoint with the task, device and observation of this call."""
     if folder is not None:
         config = RunConfig.from_dict(read_own_meta(folder).config)
@@ -165,7 +165,7 @@ def _config(options: Options, folder: Path | None) -> RunConfig:
     return dataclasses.replace(config, **changes)
 
 
-def _evaluate(options: Options, config: RunConfig, folder: Path | None, home: HomePaths) -> tuple[Evaluation, str]:
+def evaluate(options: Options, config: RunConfig, folder: Path | None, home: HomePaths) -> tuple[Evaluation, str]:
     """Play the episodes of one task; return them and the name of the played starts."""
     import torch
 

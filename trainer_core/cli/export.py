@@ -1,4 +1,4 @@
-"""`dmglab export RECORDING --out X.mp4`: a recording for other programs; `dmglab export RUN --to ...`: its curves."""
+"""`dmglab export RECORDING --out X.mp4`: a recording for other programs; with --to curves or labelled frames."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from trainer_core.cli.options import Home, home_paths, parse
+from trainer_core.cli.options import FrameOptions, Home, home_paths, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.formats.gif import MAX_SCALE
@@ -19,17 +19,21 @@ from trainer_core.runs.names import find_run
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import limits
 
+FRAMES = ("webdataset", "minari", "inputs")
+
 
 @dataclass(frozen=True)
-class Options:
+class Options(FrameOptions):
     source: Annotated[str, tyro.conf.Positional] = "latest"
-    """Folder of a finished recording; with --to a run name, id or folder, or `latest`."""
+    """Folder of a finished recording; for curves a run name, id or folder, or `latest`. For labelled frames a folder of
+    recordings or of inputs, a demo.npz, a checkpoint or run, whose policy plays, or a task or ROM, played at random."""
     out: Path | None = None
     """File for a recording: .gif, .apng, .mp4 (needs ffmpeg), or a new folder for PNGs. Folder for the
-    curves of a run; default a folder named like --to in the folder of the run."""
-    to: Literal["", "tensorboard", "wandb_history", "wandb_offline"] = ""
+    curves of a run; default a folder named like --to in the folder of the run. New folder for labelled frames."""
+    to: Literal["", "tensorboard", "wandb_history", "wandb_offline", "webdataset", "minari", "inputs"] = ""
     """Write the curves of a run: event files of TensorBoard, JSON lines as W&B's history, or an offline run for
-    `wandb sync`, which needs the extra wandb."""
+    `wandb sync`, which needs the extra wandb. Or labelled frames: shards for WebDataset, a Minari dataset (needs
+    minari), or only the inputs, from which any computer makes the same frames again."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
     palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
@@ -45,6 +49,10 @@ class Options:
 
 def run(argv: list[str]) -> dict[str, Any]:
     options = parse(Options, "export", argv)
+    if options.to in FRAMES:
+        from trainer_core.cli.export_frames import export_frames
+
+        return export_frames(options.source, options.to, options.out, home_paths(options.home), options)
     if options.to:
         return _curves(options)
     if options.out is None:

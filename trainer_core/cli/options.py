@@ -8,7 +8,7 @@ import itertools
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,9 +16,10 @@ import tyro
 
 from trainer_core.cli.command_table import COMMANDS, described
 from trainer_core.lab.paths import HomePaths, default_home
+from trainer_core.lab.recording import MAX_FRAMES
 from trainer_core.runs.wandb_run import PROJECT
 from trainer_core.wire.errors import ConfigError
-from trainer_core.wire.fields import check_device, check_fields
+from trainer_core.wire.fields import MAX_SEED, check_device, check_fields, limits
 
 T = TypeVar("T")
 Home = Annotated[Path | None, tyro.conf.arg(help="Data folder; default DMGLAB_HOME, or var/ of the checkout.")]
@@ -28,6 +29,26 @@ Home = Annotated[Path | None, tyro.conf.arg(help="Data folder; default DMGLAB_HO
 @dataclass(frozen=True, kw_only=True)
 class HomeOptions:
     home: Home = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameOptions:
+    """Options of an export of labelled frames."""
+
+    episodes: int = field(default=64, metadata=limits(1, 100_000))
+    """Labelled frames: number of episodes of a policy or of random play."""
+    frames: int = field(default=0, metadata=limits(0, MAX_FRAMES))
+    """Labelled frames: frames of an episode of random play; 0 = to the task's horizon, 1,200 of a ROM."""
+    every: int = field(default=0, metadata=limits(0, 1000))
+    """Labelled frames: frames from one label to the next; 0 = those of the inputs, else 1."""
+    watch: tuple[str, ...] = ()
+    """Labelled frames: bytes of memory as NAME=ADDRESS+LENGTH, like xy=D361+2 hp=wPlayerHP+2 save=01:A000+16."""
+    symbols: Path | None = None
+    """Labelled frames: symbol file with the names in --watch."""
+    seed: int = field(default=1, metadata=limits(0, MAX_SEED))
+    """Labelled frames: seed of drawn buttons."""
+    device: str = "cpu"
+    """Labelled frames: cpu or cuda:0."""
 
 
 def named(argv: list[str], option: str, default: str = "") -> str:
@@ -108,3 +129,16 @@ def make_out(out: Path) -> None:
     except OSError as error:
         reason = "is no folder" if isinstance(error, FileExistsError) else error.strerror
         raise ConfigError(f"{out}: {reason}; name a folder that can be written (--out)") from None
+
+
+@contextlib.contextmanager
+def new_folder(out: Path) -> Iterator[None]:
+    """Make the folder of --out as `make_out`, and remove it at the end of the context if it was new and is empty."""
+    was_there = out.is_dir()
+    make_out(out)
+    try:
+        yield
+    finally:
+        if not was_there:
+            with contextlib.suppress(OSError):  # unless it has files
+                out.rmdir()

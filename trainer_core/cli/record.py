@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer_core.cli.options import Home, home_paths, make_out, parse
+from trainer_core.cli.options import Home, home_paths, new_folder, parse
 from trainer_core.cli.output import Result
 from trainer_core.cli.progress import tell_progress
 from trainer_core.envs.single_game import open_game
@@ -43,14 +42,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     folder = find_checkpoint(options.checkpoint, home)
     require_new_folder(options.out)
-    was_there = options.out.is_dir()
-    make_out(options.out)
-    try:
+    with new_folder(options.out):
         return _record(options, home, folder)
-    finally:
-        if not was_there:
-            with contextlib.suppress(OSError):  # unless it has files
-                options.out.rmdir()
 
 
 def _record(options: Options, home: HomePaths, folder: Path) -> dict[str, Any]:

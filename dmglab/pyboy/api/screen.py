@@ -44,10 +44,13 @@ class Screen:
         if self.image is None or not self.image.readonly:
             self.image = Image.frombuffer("RGBA", (COLS, ROWS), self.ndarray, "raw", "RGBA", 0, 1)
 
-    def render(self) -> None:
-        """Draw the last completed picture into the buffer; a blank one has the colour of shade 0."""
+    def render(self, blanks: bool = True) -> None:
+        """Draw the last completed picture into the buffer.
+
+        With `blanks`, a picture that the LCD did not show has the colour of shade 0.
+        """
         machine = self._machine
-        if machine.record["ppu_blank"][0]:
+        if blanks and machine.record["ppu_blank"][0]:
             self._pixels[:] = self.palette[int(machine.row[k.BGP - k.ROW_ORIGIN]) & 3]
             return
         machine.emulator.draw()

@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from emulator import constants as k
-from emulator.kernels.ppu import render_parallel, render_serial
+from emulator.kernels.ppu import packed_pictures, render_parallel, render_serial
 from emulator.kernels.ppu.scanline_plan import Plans, allocate_plans
 from emulator.state.batch import Batch
 
@@ -23,6 +23,7 @@ class Pictures:
         self._plans: Plans | None = None
         self._shades: wp.array | None = None
         self._first_shades: wp.array | None = None
+        self._packed: wp.array | None = None
         self._observations: wp.array | None = None
 
     def draw(self) -> None:
@@ -43,6 +44,15 @@ class Pictures:
         if self._first_shades is None or len(self._first_shades) != count:
             self._first_shades = self._zeros(count, k.SCREEN_HEIGHT, k.SCREEN_WIDTH)
         return self._drawn_into(self._first_shades)
+
+    def packed(self, out: wp.array | None) -> wp.array:
+        """Draw the pictures and copy their bit planes to `out`, or to one array that is kept, uint8[N, 144, 2, 20]."""
+        if out is None and self._packed is None:
+            self._packed = self._zeros(len(self), k.SCREEN_HEIGHT, 2, k.SCREEN_WIDTH // 8)
+        found = self._packed if out is None else out
+        self.draw()
+        packed_pictures.copy(self._batch, found, self._launch)
+        return found
 
     def room_for_observations(self) -> wp.array:
         """Return an array for `observe`, uint8[N, 72, 80], allocated at the first call."""
