@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dmglab.library import make_task, roms, tasks
     from dmglab.policies import Policy, load_policy
     from dmglab.training import Checkpoint, Run, runs, train
-    from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+    from emulator import Cartridge, Emulator, EmulatorError, Snapshot, Symbols
     from trainer_core.wire.errors import LabError
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Policy",
     "Run",
     "Snapshot",
+    "Symbols",
     "__version__",
     "load_policy",
     "make",
@@ -80,6 +81,7 @@ _MODULE_OF = {
     "Emulator": "emulator",
     "EmulatorError": "emulator",
     "Snapshot": "emulator",
+    "Symbols": "emulator",
     "LabError": "trainer_core.wire.errors",
 }
 

@@ -162,7 +162,7 @@ class Memory:
             value = [value if isinstance(value, int) else int(value[0])] * count
         elif given != count:
             raise EmulatorError(f"{given} bytes for {count} addresses from 0x{first:04X} on: give one, or {count}")
-        self._console.emulator.poke(0, first, value)
+        self._console.emulator.poke(range(first, first + count), value)
 
 
 def _span(address: int | slice) -> tuple[int, int]:

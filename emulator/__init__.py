@@ -55,6 +55,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.constants import BUTTON_NAMES, OBSERVATION_HEIGHT, OBSERVATION_WIDTH, SCREEN_HEIGHT, SCREEN_WIDTH
 from emulator.rom.cartridge import Cartridge, CartridgeError, EmulatorError
+from emulator.rom.symbols import Symbols
 
 if TYPE_CHECKING:
     from emulator.emulator import Emulator
@@ -74,6 +75,7 @@ __all__ = [
     "Snapshot",
     "SnapshotError",
     "StateCache",
+    "Symbols",
 ]
 
 WITH_WARP = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -14,19 +15,14 @@ from emulator import constants as k
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.slots import Slots, slot_bytes
 from emulator.launch.warp_start import explained, start_warp
+from emulator.launch.watched_memory import MOST_BYTES, Item, Poke, Watch, addresses_of, read_code, row_place
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
-from emulator.state.arguments import (
-    OnDevice,
-    button_masks,
-    checked_bytes,
-    checked_roms,
-    memory_bytes,
-    memory_place,
-    whole_number,
-)
+from emulator.rom.symbols import Symbols
+from emulator.state.arguments import OnDevice, button_masks, checked_bytes, checked_roms, whole_number
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
@@ -34,6 +30,8 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
+MOST_POKES = 256
+"""Most places whose arrays `poke` keeps."""
 DLPACK_CUDA = 2
 """Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
@@ -120,6 +118,10 @@ class Emulator:
             self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
             self._refused = wp.zeros(1, dtype=wp.int32, device=device)
             self._pictures = Pictures(self.batch, self._frames.launch)
+            self._symbols = Symbols()
+            self._watches: list[Watch] = []
+            self._pokes: dict[Any, Poke] = {}
+            self._slots: Slots | None = None
             self._prepare(trap_ld_b_b, serial_capacity)
 
     def __repr__(self) -> str:
@@ -143,8 +145,15 @@ class Emulator:
 
     # ---- running ---------------------------------------------------------------------------
 
-    def run(self, buttons: Buttons | None = None, frames: int = 1, release_after: int = 0) -> None:
-        """Run every console for `frames` frames of 70224 T-cycles.
+    def run(
+        self,
+        buttons: Buttons | None = None,
+        frames: int = 1,
+        release_after: int = 0,
+        *,
+        mask: wp.array[Any] | np.ndarray | OnDevice | None = None,
+    ) -> None:
+        """Run every console, or those whose `mask` (uint8 or bool [N]) is set, for `frames` frames of 70224 T-cycles.
 
         `buttons`: a name for every env, `"start"` or `"a+up"`; or one entry for each env, a name, a
         list of names, None or a joypad mask (bits 0-7 right left up down a b select start); or
@@ -155,7 +164,15 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
-        self._frames.run(held, frames, release_after)
+        if mask is None:
+            self._frames.run(held, frames, release_after)
+        else:
+            chosen = self._device_bytes(mask, self._mask, self._all)
+            self._launch(self._kernels.hold, self.num_envs, [self.batch.console, chosen, 1])
+            self._frames.run(held, frames, release_after)
+            self._launch(self._kernels.hold, self.num_envs, [self.batch.console, chosen, 0])
+        for watch in self._watches:
+            watch.update()
 
     def step(self) -> None:
         """Run every console for one instruction, and for the interrupt dispatch or HALT that precedes it."""
@@ -240,7 +257,7 @@ class Emulator:
             return given
         if not isinstance(given, np.ndarray):
             if hasattr(given, "__dlpack_device__"):
-                return self._device_bytes(self._foreign(given), buffer, default)
+                return self._device_bytes(self._arrived(given), buffer, default)
             if buffer is self._buttons:
                 given = button_masks(given, self.num_envs)
         values = checked_bytes("buttons" if buffer is self._buttons else "mask", given, self.num_envs)
@@ -250,8 +267,10 @@ class Emulator:
             buffer.assign(values)
         return buffer
 
-    def _foreign(self, given: OnDevice) -> Any:
+    def _arrived(self, given: Any) -> Any:
         """Return another library's array as a Warp array if it lies on this GPU, as a NumPy array if on the host."""
+        if isinstance(given, (wp.array, np.ndarray)) or not hasattr(given, "__dlpack_device__"):
+            return given
         kind, number = given.__dlpack_device__()
         if kind != DLPACK_CUDA:
             return np.asarray(given)
@@ -286,31 +305,45 @@ class Emulator:
             if mask is not None and known is not None:
                 known = np.asarray(mask) != 0
             source = states.choose(index, known, self._known_rom)
-        # A warp for each console: most of them are not reset and end at once.
-        on_gpu = wp.get_device(self.device).is_cuda
-        threads = 32 if on_gpu else 1
-        # The block size of the frames, so that Warp compiles the module once.
-        how = {"block_dim": self._frames.shape.block} if on_gpu else {}
-        self._frames.launch(
-            self._kernels.reset_envs,
-            dim=(self.num_envs, threads),
-            inputs=[
-                self.batch,
-                self.batch.console,
-                chosen,
-                source,
-                states.console,
-                states.rows.ptr,
-                states.rows.shape[1],
-                self._row_bytes,
-                threads,
-                states.rom_index,
-                self._known_rom_index,
-                self._refused,
-            ],
-            device=self.device,
-            **how,
-        )
+        self._load(chosen, source, states)
+
+    def _load(self, chosen: wp.array[Any], source: wp.array[Any], states: StateCache | Slots) -> None:
+        """Put each env of the mask `chosen` into `states[source[env]]`; all arguments lie on the device."""
+        threads = self._threads
+        inputs = [self.batch, self.batch.console, chosen, source, states.console, states.rows.ptr]
+        inputs += [states.rows.shape[1], self._row_bytes, threads, states.rom_index, self._known_rom_index]
+        self._launch(self._kernels.reset_envs, (self.num_envs, threads), [*inputs, self._refused])
+
+    @property
+    def _threads(self) -> int:
+        """Threads that share a console in `_launch`: a warp, most of which end at once, or one on a CPU."""
+        return 32 if wp.get_device(self.device).is_cuda else 1
+
+    def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None:
+        """Launch one of the executor's small kernels, on a GPU with the frames' block size: Warp compiles once."""
+        how = {"block_dim": self._frames.shape.block} if wp.get_device(self.device).is_cuda else {}
+        self._frames.launch(kernel, dim=dim, inputs=inputs, device=self.device, **how)
+
+    def make_slots(self, count: int) -> Slots:
+        """Allocate `count` slots (`slot_bytes` each) in place of any that there were; return them, as `slots` does."""
+        self._slots = None
+        with explained(self.device, count, "slots"):
+            masked = functools.partial(self._device_bytes, buffer=self._mask, default=self._all)
+            rom, refused = self._known_rom_index, self._refused
+            self._slots = Slots(count, self.batch, self._row_bytes, rom, refused, masked, self._arrived, self._load)
+        return self._slots
+
+    @property
+    def slots(self) -> Slots:
+        """States of consoles on the device, saved and loaded by masks; `make_slots` must have made them."""
+        if self._slots is None:
+            raise EmulatorError("no slots; make_slots(COUNT) makes them")
+        return self._slots
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of device memory that each slot takes."""
+        return slot_bytes(self._row_bytes)
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
         """Upload snapshots to the device for `reset`; raise SnapshotError for one that fits none of the ROMs."""
@@ -474,20 +507,70 @@ class Emulator:
         )
         return out.numpy()  # type: ignore[return-value]
 
-    def poke(self, env: int, address: int, data: int | bytes | Sequence[int] | NDArray[Any]) -> None:
-        """Write bytes to RAM from `address` on, even while the PPU or a DMA blocks the CPU's access.
+    @property
+    def symbols(self) -> Symbols:
+        """Names of addresses for `watch`, `poke` and `on`; a file of another ROM is refused when it is set."""
+        return self._symbols
 
-        RAM is 8000-FE9F and FF80-FFFE; at A000-BFFF, the cartridge RAM bank that is switched in. Raises EmulatorError
-        for ROM, I/O registers and cartridge RAM that does not exist.
+    @symbols.setter
+    def symbols(self, symbols: Symbols) -> None:
+        if not isinstance(symbols, Symbols):
+            raise EmulatorError(f"symbols={symbols!r:.60}: give dmglab.Symbols(FILE)")
+        symbols.check(self.cartridges[0])
+        self._symbols = symbols
+
+    def watch(self, symbols: Symbols | None = None, /, *, out: wp.array[Any] | None = None, **groups: Item) -> Watch:
+        """Read the same bytes of every console at the end of each `run`, into one array uint8[N, B] on the device.
+
+        `groups`: by name, which bytes: an address, a name of `symbols`, a string such as "01:A000", (start, length),
+        (bank, address), or a tuple of these. In all at most 4096. A bank's ROM or cartridge RAM is read whether it is
+        switched in or not; without a bank it is what the CPU sees. `out`: the array, if not a new one. Raises
+        EmulatorError for what cannot be read.
         """
-        values = memory_bytes(data)
-        record = self._console_record(self._checked(env))
-        places = [memory_place(address + n, record) for n in range(len(values))]
-        if min(places) < k.WRAM - k.VRAM or max(places) >= k.OAM - k.VRAM:
+        if symbols is not None:
+            self.symbols = symbols
+        codes = {
+            name: [read_code(*place, self.cartridges) for place in addresses_of(item, self._symbols)]
+            for name, item in groups.items()
+        }
+        count = sum(map(len, codes.values()))
+        if not 1 <= count <= MOST_BYTES:
+            raise EmulatorError(f"{count} watched bytes: give 1 to {MOST_BYTES}, as xy=(0xD361, 0xD362)")
+        shape = (self.num_envs, count)
+        found = wp.zeros(shape, dtype=wp.uint8, device=self.device) if out is None else out
+        if found.dtype is not wp.uint8 or found.shape != shape or str(found.device) != self.device:
+            what = f"{found.dtype.__name__}{list(found.shape)} on {found.device}"
+            raise EmulatorError(f"out: {what}: give uint8{list(shape)} on {self.device}")
+        watch = Watch(codes, found, self._read_places)
+        self._watches.append(watch)
+        watch.update()
+        return watch
+
+    def _read_places(self, places: wp.array[Any], out: wp.array[Any]) -> None:
+        threads = self._threads
+        inputs = [self.batch, self.batch.console, places, threads, out]
+        self._launch(self._kernels.read_places, (self.num_envs, threads), inputs)
+
+    def poke(self, place: Item, values: Any, mask: wp.array[Any] | np.ndarray | OnDevice | None = None) -> None:
+        """Write bytes to RAM of the consoles whose `mask` (uint8 or bool [N]; None: all) is set, even where the PPU or
+        a DMA blocks the CPU's access.
+
+        `place`: as for `watch`. RAM is 8000-FE9F and FF80-FFFE; at A000-BFFF without a bank, the one that is switched
+        in. `values`: a byte or a list of bytes for all, or uint8[N, n]. After the first call for a place nothing is
+        allocated. Raises EmulatorError for ROM, I/O registers and cartridge RAM that does not exist.
+        """
+        key = tuple(place) if isinstance(place, list) else place
+        if key not in self._pokes:
+            places = [row_place(*at, self.cartridges) for at in addresses_of(place, self._symbols)]
+            if len(self._pokes) >= MOST_POKES:
+                self._pokes.clear()
+            self._pokes[key] = Poke(place, places, self.num_envs, self.device)
+        poke = self._pokes[key]
+        written, chosen = poke.values(self._arrived(values)), self._device_bytes(mask, self._mask, self._all)
+        if poke.is_drawn:
             self.draw()  # a finished picture that waits reads video memory and objects
-        row, written = self.batch.ram[env], np.array(values, np.uint8)
-        for part in np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) != 1) + 1):
-            row[places[part[0]] : places[part[-1]] + 1].assign(written[part])
+        inputs = [self.batch, self.batch.console, chosen, poke.places, written]
+        self._launch(self._kernels.write_places, self.num_envs, inputs)
 
     def store(self, env: int, address: int, value: int) -> None:
         """Write a byte as the CPU would now: to I/O registers and the mapper too, and blocked as the CPU would be."""

@@ -28,7 +28,6 @@ from dmglab.pyboy.first_version import FIRST_VERSION, INSTEAD
 from dmglab.pyboy.machine import BANK, BOOT, BOOT_BYTES, Machine
 from dmglab.pyboy.memory import PyBoyMemoryView, PyBoyRegisterFile
 from dmglab.pyboy.plugins.base_plugin import WRAPPERS, PyBoyGameWrapper
-from dmglab.pyboy.symbols import Symbols
 from dmglab.pyboy.utils import (
     PRESS,
     RELEASE,
@@ -39,7 +38,7 @@ from dmglab.pyboy.utils import (
     PyBoyOutOfBoundsException,
     WindowEvent,
 )
-from emulator import Cartridge, EmulatorError
+from emulator import Cartridge, EmulatorError, Symbols
 from emulator import constants as k
 from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
 from emulator.state.pyboy_state_writer import state_bytes

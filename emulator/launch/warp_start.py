@@ -23,7 +23,7 @@ def start_warp() -> None:
 
 
 @contextlib.contextmanager
-def explained(device: str, num_envs: int) -> Iterator[None]:
+def explained(device: str, count: int, things: str = "consoles") -> Iterator[None]:
     """Raise EmulatorError, with the way out, for what Warp says where memory or kernels fail it."""
     try:
         yield
@@ -31,7 +31,7 @@ def explained(device: str, num_envs: int) -> Iterator[None]:
         said, found = str(error), wp.get_device(device)
         if "allocate" in said:
             free = f": {found.free_memory >> 20} of {found.total_memory >> 20} MiB are free" if found.is_cuda else ""
-            way = f"no room for {num_envs} consoles{free}; give fewer, or end what else uses it"
+            way = f"no room for {count} {things}{free}; give fewer, or end what else uses it"
         elif "build failed" in said or "Failed to load" in said:
             way = f"{said.splitlines()[0]}; delete {wp.config.kernel_cache_dir} and start again"
         else:

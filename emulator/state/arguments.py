@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from emulator import constants as k
 from emulator.constants import BUTTON_NAMES
 from emulator.rom.cartridge import EmulatorError
 
@@ -96,30 +94,3 @@ def button_masks(given: Any, num_envs: int) -> Any:
             f"buttons={list(given)!r:.60}: give one entry per env ({num_envs}); 'a+up' holds two buttons in every env"
         )
     return [button_mask(each) if each is None or isinstance(each, (str, list, tuple)) else each for each in given]
-
-
-def memory_bytes(given: int | bytes | Sequence[int] | NDArray[Any]) -> list[int]:
-    """Return the bytes to write into memory, 0 to 255 each, as a list; raise EmulatorError for other values."""
-    values = [given] if isinstance(given, int) else list(given)
-    if not values:
-        raise EmulatorError("no byte to write; give one or more, 0 to 255")
-    return [whole_number("byte", value, 0, 255) for value in values]
-
-
-def memory_place(address: int, console: NDArray[Any]) -> int:
-    """Return the offset in a console's memory row of the RAM that its CPU sees at `address`.
-
-    `console`: its record. Raises EmulatorError if there is no RAM at the address.
-    """
-    address = whole_number("address", address, 0, 0xFFFF)
-    if address < k.VRAM or k.UNUSABLE <= address < k.HRAM or address == k.IE:
-        raise EmulatorError(
-            f"address 0x{address:04X} is no RAM: write to 0x8000-0xFE9F or 0xFF80-0xFFFE; "
-            "patch the bytes of the ROM to change a ROM"
-        )
-    if k.WRAM > address >= k.CART_RAM:
-        size, is_clock = int(console["ram_size"][0]), bool(console["has_rtc"][0]) and console["ram_bank"][0] > 3
-        if address - k.CART_RAM >= size or is_clock:
-            raise EmulatorError(f"address 0x{address:04X}: this cartridge has no RAM there now")
-        return address - k.VRAM + int(console["ram_offset"][0])
-    return address - k.VRAM - (k.ECHO - k.WRAM if k.ECHO <= address < k.OAM else 0)

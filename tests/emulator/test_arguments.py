@@ -213,17 +213,17 @@ def test_ram_is_written_where_the_cpu_reads_it(device: str, micro_roms: dict) ->
     assert (record["ram_enabled"][0], record["ram_bank"][0] > 0) == (1, True), "the ROM must leave another bank there"
     before = emulator.peek(0, 0xA000, 0x2000).tolist()
     for address in (0x8000, 0x9FFF, 0xA000, 0xBFFF, 0xC000, 0xDFFF, 0xFE00, 0xFE9F, 0xFF80, 0xFFFE):
-        emulator.poke(1, address, 0x5A)
+        emulator.poke(address, 0x5A, [0, 1])
         assert emulator.peek(1, address)[0] == 0x5A, hex(address)
-    emulator.poke(1, 0x9FFE, bytes(range(4)))  # from video memory into the cartridge's
+    emulator.poke((0x9FFE, 4), bytes(range(4)), [0, 1])  # from video memory into the cartridge's
     assert emulator.peek(1, 0x9FFE, 4).tolist() == [0, 1, 2, 3]
     assert emulator.peek(0, 0xA000, 0x2000).tolist() == before, "only one console was written"
     whole = emulator.state_hash()
     for address in (0, 0x7FFF, 0xFEA0, 0xFF00, 0xFF7F, 0xFFFF):
         with pytest.raises(EmulatorError, match=f"0x{address:04X} is no RAM"):
-            emulator.poke(1, address, 1)
+            emulator.poke(address, 1)
     with pytest.raises(EmulatorError, match="0xFEA0 is no RAM"):
-        emulator.poke(1, 0xFE9F, b"ab")
+        emulator.poke((0xFE9F, 2), b"ab")
     assert emulator.state_hash() == whole, "nothing of what is refused is written"
 
 

@@ -439,9 +439,9 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "hold": (play(lambda g: g.press("a", hold=1.5)), CONSOLE, "hold=1.5: give a whole number"),  # type: ignore[arg-type]
     "address": (play(lambda g: g.memory[0x10000]), CONSOLE, "address=65536: give 0 to 65535"),
     "slice": (play(lambda g: g.memory[10:4]), CONSOLE, "addresses 10:4:None: give first:end"),
-    "ROM written": (play(lambda g: g.emulator.poke(0, 0x147, 1)), CONSOLE, "0x0147 is no RAM: write to"),
-    "no RAM": (play(lambda g: g.emulator.poke(0, 0xA000, 1)), CONSOLE, "0xA000: .* has no RAM there"),
-    "no byte": (play(lambda g: g.emulator.poke(0, 0xC000, 256)), CONSOLE, "byte=256: give 0 to 255"),
+    "ROM written": (play(lambda g: g.emulator.poke(0x147, 1)), CONSOLE, "0x0147 is no RAM: write to"),
+    "no RAM": (play(lambda g: g.emulator.poke(0xA000, 1)), CONSOLE, "0xA000: .* has no RAM there"),
+    "no byte": (play(lambda g: g.emulator.poke(0xC000, 256)), CONSOLE, "byte=256: give 0 to 255"),
     "bytes": (play(lambda g: g.memory.__setitem__(slice(1, 4), b"ab")), CONSOLE, "2 bytes for 3 addresses"),
     "no state": (play(lambda g: g.load(ROM)), CONSOLE, "no save state of this emulator"),
     "buttons' shape": (step(np.zeros(3, np.uint8)), CONSOLE, r"buttons: shape \(3,\): give one value"),
