@@ -50,7 +50,7 @@ class Branches:
     moved: np.ndarray
     """f32[2, S, 8], mean change of the picture's shades after one step, and after both: some changes come by fading."""
     scratch: np.ndarray
-    """bool[C], in the copy of the objects (OAM) or on the stack: such bytes repeat others, or hold them for a moment."""
+    """bool[C], in the copy of OAM or on the stack: such bytes repeat others, or hold them for a moment."""
     steps: int
     """Number of steps of all consoles together."""
     places: int

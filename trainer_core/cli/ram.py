@@ -86,6 +86,71 @@ def find(argv: list[str]) -> dict[str, Any]:
     return Result({"ok": True, "game": options.game, **facts, "rows": rows}, f"{text}\n\n{told}")
 
 
+@dataclass(frozen=True)
+class TaskOptions:
+    id: str
+    """Name of the new task, for example mine/explore."""
+    watch: tuple[str, ...]
+    """Watched bytes, NAME=PLACE: C1FD, 01:A123 in a bank, or D747+320 for a length; joined by commas to one name."""
+    base: str = ""
+    """Task of the same game; its start states, buttons and horizon are taken over."""
+    rom: str = ""
+    """Or the ROM, with --start: its path, or its file name, title or hash in `dmglab rom list`."""
+    start: tuple[Path, ...] = ()
+    """Start states, in place of the base's."""
+    term: tuple[str, ...] = ()
+    """Terms of the reward, NAME=EXPRESSION or NAME=WEIGHT*EXPRESSION."""
+    maximise: str = ""
+    """Expression whose increase is paid, and which is reported as the score."""
+    done: str = ""
+    """Expression that ends an episode with success where it is not 0."""
+    reads_ram: bool = False
+    """The policy sees the watched bytes, too."""
+    keep_goal: bool = False
+    """Keep the base's goal picture and its reward beside the terms."""
+    horizon: int = field(default=0, metadata=limits(0, 100_000))
+    """Steps of an episode; 0 = the base's, or 1,024."""
+    title: str = ""
+    home: Home = None
+
+
+def task(argv: list[str]) -> dict[str, Any]:
+    from trainer_core.author.ram_task import RamTask, make_ram_task
+
+    options = parse(TaskOptions, "ram task", argv)
+    home = home_paths(options.home)
+    terms = []
+    for text in options.term:
+        name, _, value = text.partition("=")
+        weight, star, rest = value.partition("*")
+        try:
+            terms.append((name.strip(), rest if star else value, float(weight) if star else 1.0))
+        except ValueError:  # a product without a weight
+            terms.append((name.strip(), value, 1.0))
+    request = RamTask(
+        options.id, options.title, options.base, options.rom, options.start, dict(map(_watched, options.watch)),
+        tuple(terms), options.maximise, options.done, options.reads_ram, options.keep_goal, options.horizon,
+    )  # fmt: skip
+    folder = make_ram_task(request, home)
+    return Result({"ok": True, "task": options.id, "folder": str(folder)}, f"{options.id}: {folder / 'task.toml'}")
+
+
+def _watched(text: str) -> tuple[str, Any]:
+    """Return name and places of a watched name, such as `x=C1FD` or `events=D747+320`."""
+    name, equals, given = text.partition("=")
+    places: list[Any] = []
+    for part in given.split(","):
+        address, plus, length = part.strip().removeprefix("$").partition("+")
+        try:
+            place = address if ":" in address else int(address, 16)
+            places.append([place, int(length)] if plus else place)
+        except ValueError:
+            equals = ""
+    if not equals:
+        raise ConfigError(f"--watch {text!r:.60}: give NAME=PLACE, such as x=C1FD, events=D747+320 or hp=D16C,D16D")
+    return name.strip(), places[0] if len(places) == 1 else places
+
+
 def _address(place: int) -> str:
     """Return C123, or 01:A123 in a bank of cartridge RAM, as a task's `[ram.watch]` has it."""
     bank, address = divmod(place, 0x10000)
