@@ -55,7 +55,9 @@ def test_the_kernel_and_the_interpreter_agree() -> None:
                 episodes[env] = Episode(bytes(rows[0][env]))
         terms.restart(torch.from_numpy(ends), where)
         steps = torch.where(torch.from_numpy(ends), 0, steps + 1)
-    assert terms.take()["score/max"] == float(max(int.from_bytes(bytes(r[4:7]), "big") for r in rows[1:].reshape(-1, size)))
+    assert terms.take()["score/max"] == float(
+        max(int.from_bytes(bytes(r[4:7]), "big") for r in rows[1:].reshape(-1, size))
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ def list_all(argv: list[str]) -> dict[str, Any]:
 
 
 def _state(row: dict[str, str]) -> str:
-    return "broken" if "broken" in row else "warning" if "warning" in row else "ready"
+    state = "broken" if "broken" in row else "warning" if "warning" in row else "ready"
+    return ", ".join(filter(None, (state, row.get("badge"))))
 
 
 def check(argv: list[str]) -> dict[str, Any]:
@@ -129,6 +130,7 @@ def one_thread() -> None:
 def _row(task: Task, home: HomePaths) -> dict[str, str]:
     """Return id and title; `broken` says why the task is unusable now, `warning` why it is not advisable."""
     row = {"id": task.id, "title": task.manifest.title}
+    row |= {"badge": task.manifest.badge} if task.manifest.badge else {}
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
         verify_goal(task)

@@ -87,11 +87,11 @@ class GameEnv:
         self.start_set = episodes.start_set
         """Own starts of the task; a curriculum also draws walks and states along the demonstrations."""
         self.ram = ram
-        self._shown = (
+        self._start_obs = (
             episodes.start_pictures if ram is None else ram.with_rows(episodes.start_pictures, ram.terms.starts)
         )
         """Observation at every start."""
-        height, width = self._shown.shape[1:]
+        height, width = self._start_obs.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
@@ -141,7 +141,7 @@ class GameEnv:
         self.episodes.begin(starts)
         if self.ram is not None:
             self.ram.terms.restart(torch.ones_like(self.episodes.steps, dtype=torch.bool), starts)
-        return self._stack.fill(self._shown[starts])
+        return self._stack.fill(self._start_obs[starts])
 
     def step(self, actions: Tensor) -> StepResult:
         emulator = self.emulator
@@ -161,7 +161,7 @@ class GameEnv:
             if ram is not None:
                 pictures = ram.with_rows(pictures, ram.terms.watched)
                 ram.terms.restart(out.reset_mask, out.next_start)
-            self._stack.push(pictures, out.reset_mask, self._shown, out.next_start)
+            self._stack.push(pictures, out.reset_mask, self._start_obs, out.next_start)
             info = self._info(out)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 

@@ -254,7 +254,9 @@ class RamTerms:
         for number, counts in enumerate(self.counts):
             term = self.program.counted[number]
             # A key has 24 bits; the counts go by the upper bits of a hash of 32.
-            bonus = counts.visit(self._keys[:, number] * (SPREAD & 0xFFFFFFFF) & 0xFFFFFFFF) * self.program.weights[term]
+            bonus = (
+                counts.visit(self._keys[:, number] * (SPREAD & 0xFFFFFFFF) & 0xFFFFFFFF) * self.program.weights[term]
+            )
             self.parts[:, term] = bonus
             self.reward += bonus
         self._sums[:-1] += self.parts[:, : len(self.program.terms)].sum(0, dtype=torch.float64)

@@ -64,7 +64,10 @@ def _mixable(task_id: str, home: HomePaths) -> Task:
     folder."""
     if task_id in BUILT_IN_TASKS or is_arc(task_id):
         raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
-    return find_task(task_id, home)
+    task = find_task(task_id, home)
+    if task.manifest.ram is not None:
+        raise ConfigError(f"{task_id} reads RAM: it trains alone, not beside other tasks")
+    return task
 
 
 def _difference(first: Task, other: Task) -> str:

@@ -26,7 +26,7 @@ from trainer_core.lab.manifest_checks import (
     refuse_unknown_keys,
 )
 from trainer_core.lab.paths import ASSETS, HomePaths, shipped_file
-from trainer_core.lab.ram_reward import Ram, check_ram
+from trainer_core.lab.ram_reward import BADGE, Ram, check_ram
 from trainer_core.wire.buttons import ALL_MASKS, CODEC_ID, CODECS
 from trainer_core.wire.errors import TaskError, shown
 from trainer_core.wire.regular_files import folders_with, read_regular
@@ -159,6 +159,11 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     training: Training = Training()
     ram: Ram | None = None
     """Memory that reward, success or policy read; None in a task of pictures only."""
+
+    @property
+    def badge(self) -> str:
+        """What lists, cards and run info say of a task that reads memory; empty for one of pictures only."""
+        return BADGE if self.ram is not None else ""
 
     @property
     def has_goal(self) -> bool:
