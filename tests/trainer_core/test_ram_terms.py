@@ -15,13 +15,14 @@ TERMS = [
     "new(x, y, hp[1])", "gain(popcount(flags))", "u16be(hp) - old(u16le(hp))", "bcd(money) / (x - 3)",
     "min(x, y, 9) * max(x, -y) + abs(x - y)", "(x < y) + (x >= 7) * 2 + (x != y and not y == 2 or x > 200)",
     "bit(flags, 13) + sum(flags[3:9]) - le(flags[0:6]) / 65536", "floor(digits(money) / 7)", "novelty(x, y)",
-    "new(x) + gain(x)",
+    "new(x) + gain(x)", "new(x, y, 0, hp[0] > 4) * 3", "old(wealth) - wealth",
 ]  # fmt: skip
 
 
 def _program(values: list[str]) -> Program:
     ram = Ram(
         watch=WATCH,
+        values={"wealth": "bcd(money) + old(x)"},
         terms=tuple(Term(name=f"t{n}", value=value, weight=0.5 + n) for n, value in enumerate(values)),
         maximise="be(money)",
         done="x == 4",
@@ -69,6 +70,7 @@ def test_the_kernel_and_the_interpreter_agree() -> None:
         ("u16be(money)", "line 1, column 7: u16be reads 2 bytes, here are 3"),
         ("min(x, y", "line 1, column 9: ')' is missing"),
         ("old(gain(x))", "line 1, column 10: gain(...) cannot stand inside old(...)"),
+        ("wealth + welth", "line 1, column 10: 'welth' is not watched; near: wealth"),
         ("2 * novelty(x)", "novelty(...) must be the whole value"),
         ("__import__('os')", "line 1, column 1: '__import__' is not watched"),
         ("(" * 99, "line 1, column 41: more than 40 expressions"),

@@ -22,8 +22,9 @@ from trainer_core.author.folder import (
 from trainer_core.author.rom_choice import choose_rom, register_rom
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.ram_reward import Ram, Term
+from trainer_core.lab.roms import load_profiles
 from trainer_core.lab.tasks import NO_GOAL, Codec, Episode, Reward, Starts, TaskManifest, find_task, load_task
-from trainer_core.wire.errors import TaskError
+from trainer_core.wire.errors import TaskError, shown
 
 HORIZON = 1024
 
@@ -43,8 +44,17 @@ class RamTask:
     maximise: str
     done: str
     reads_ram: bool
+    profile: str
     keep_goal: bool
     horizon: int
+
+
+def _profile(name: str) -> Ram:
+    """Return the memory of a known game. Raises TaskError for an unknown one."""
+    known = {profile.id: profile.ram for profile in load_profiles() if profile.ram is not None}
+    if name not in known:
+        raise TaskError(f"no profile '{shown(name)}' has addresses; there is {', '.join(known)}")
+    return known[name]
 
 
 def make_ram_task(request: RamTask, home: HomePaths) -> Path:
@@ -57,9 +67,17 @@ def make_ram_task(request: RamTask, home: HomePaths) -> Path:
     terms = tuple(Term(name=name, value=value, weight=weight) for name, value, weight in request.terms)
     rom, cartridge = choose_rom(request.rom, request.base, home)
     try:  # refused before a folder is made
+        ram = _profile(request.profile) if request.profile else Ram(watch={})
         ram = Ram(
-            watch=request.watch, reads_ram=request.reads_ram, terms=terms, maximise=request.maximise, done=request.done
+            watch=ram.watch | request.watch,
+            values=ram.values,
+            terms=(*ram.terms, *terms),
+            reads_ram=ram.reads_ram or request.reads_ram,
+            maximise=request.maximise,
+            done=request.done,
         )
+        if not ram.watch:
+            raise TaskError("no bytes are watched: give --watch NAME=PLACE, or --profile")
         probe = Emulator(cartridge, max(1, len(request.starts)), "cpu")
         probe.watch(**ram.items)
         states = [Snapshot.load(path) for path in request.starts]

@@ -90,7 +90,7 @@ def find(argv: list[str]) -> dict[str, Any]:
 class TaskOptions:
     id: str
     """Name of the new task, for example mine/explore."""
-    watch: tuple[str, ...]
+    watch: tuple[str, ...] = ()
     """Watched bytes, NAME=PLACE: C1FD, 01:A123 in a bank, or D747+320 for a length; joined by commas to one name."""
     base: str = ""
     """Task of the same game; its start states, buttons and horizon are taken over."""
@@ -106,6 +106,8 @@ class TaskOptions:
     """Expression that ends an episode with success where it is not 0."""
     reads_ram: bool = False
     """The policy sees the watched bytes, too."""
+    profile: str = ""
+    """Take bytes and terms of a known game, such as pokemon_red; --watch and --term are added."""
     keep_goal: bool = False
     """Keep the base's goal picture and its reward beside the terms."""
     horizon: int = field(default=0, metadata=limits(0, 100_000))
@@ -129,7 +131,8 @@ def task(argv: list[str]) -> dict[str, Any]:
             terms.append((name.strip(), value, 1.0))
     request = RamTask(
         options.id, options.title, options.base, options.rom, options.start, dict(map(_watched, options.watch)),
-        tuple(terms), options.maximise, options.done, options.reads_ram, options.keep_goal, options.horizon,
+        tuple(terms), options.maximise, options.done, options.reads_ram, options.profile, options.keep_goal,
+        options.horizon,
     )  # fmt: skip
     folder = make_ram_task(request, home)
     return Result({"ok": True, "task": options.id, "folder": str(folder)}, f"{options.id}: {folder / 'task.toml'}")

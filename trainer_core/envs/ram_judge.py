@@ -75,7 +75,8 @@ def _decimal(part: bytes, base: int) -> float:
 
 
 def _key(value: float) -> int:
-    return int(value) & 0xFFFFFF if abs(value) < 2.0**53 else 0
+    """Return the lowest 24 bits of a number, 0 for one that is not exact, -1 for one below 0."""
+    return -1 if value < 0 else int(value) & 0xFFFFFF if value < 2.0**53 else 0
 
 
 _READERS: dict[Op, Callable[[bytes], float]] = {
@@ -133,11 +134,13 @@ def run(program: Program, episode: Episode, after: bytes) -> Scored:
             stack.append(max(0.0, new - record))
         elif op is Op.NEW:
             key, begun = _key(stack.pop()), _key(stack.pop())
-            episode.met.add((a, begun))
-            stack.append(float((a, key) not in episode.met))
-            episode.met.add((a, key))
+            if begun >= 0:
+                episode.met.add((a, begun))
+            stack.append(float(key >= 0 and (a, key) not in episode.met))
+            if key >= 0:
+                episode.met.add((a, key))
         elif op is Op.NOVELTY:
-            keys[a] = _key(stack[-1])
+            keys[a] = max(0, _key(stack[-1]))
             stack[-1] = 0.0
         elif op is Op.TERM:
             value = program.weights[a] * stack.pop()

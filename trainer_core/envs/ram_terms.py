@@ -4,13 +4,16 @@ A thread scores a console. All threads are at the same instruction, so the inter
 twice; a program of a hundred instructions takes some microseconds beside the milliseconds of a step.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 import warp as wp
 from torch import Tensor
 
+from emulator import Emulator
 from emulator.launch.warp_start import start_warp
+from emulator.launch.watched_memory import Watch
 from trainer_core.envs.novelty import SPREAD, ScreenCounts
 from trainer_core.envs.state_checks import check_like
 from trainer_core.lab.ram_expressions import MOST_STACK, Op, Program
@@ -165,14 +168,17 @@ def score_bytes(
             stack[top - 1] = wp.max(wp.float64(0.0), value - record)
         elif op == NEW:
             top = top - 1
-            if steps[env] == 0:
+            zero = wp.float64(0.0)
+            if steps[env] == 0 and stack[top - 1] >= zero:
                 begun = wp.uint32(key_of(stack[top - 1])) | epoch
                 meet(met, env, a, begun, epoch >> wp.uint32(24))
-            key = wp.uint32(key_of(stack[top])) | epoch
-            is_new = meet(met, env, a, key, epoch >> wp.uint32(24))
-            stack[top - 1] = wp.where(is_new, wp.float64(1.0), wp.float64(0.0))
+            stack[top - 1] = zero
+            if stack[top] >= zero:
+                key = wp.uint32(key_of(stack[top])) | epoch
+                if meet(met, env, a, key, epoch >> wp.uint32(24)):
+                    stack[top - 1] = wp.float64(1.0)
         elif op == NOVELTY:
-            keys[env, a] = key_of(stack[top - 1])
+            keys[env, a] = key_of(wp.max(stack[top - 1], wp.float64(0.0)))
             stack[top - 1] = wp.float64(0.0)
         elif op == TERM:
             top = top - 1
@@ -222,6 +228,8 @@ class RamTerms:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         self.program, self.watched, self.starts = program, watched, starts
+        self.watch: Watch | None = None
+        """Watch of `watching`."""
         self.before = watched.clone()
         places = min(MOST_PLACES, 1 << (3 * horizon // 2 + 2).bit_length()) if program.sets else 1
         self.epochs = made(count, dtype=torch.int32) + 1
@@ -244,6 +252,36 @@ class RamTerms:
         self._fixed, self._own = ([wp.from_torch(one) for one in some] for some in (fixed, own))
         self._own[2] = wp.from_torch(self.met, dtype=wp.uint32)
 
+    @classmethod
+    def watching(
+        cls,
+        emulator: Emulator,
+        watch: Mapping[str, Any],
+        terms: Mapping[str, tuple[float, str]],
+        *,
+        values: Mapping[str, str] | None = None,
+        done: str = "",
+        horizon: int = 2048,
+    ) -> "RamTerms":
+        """Watch bytes of all consoles of `emulator` and score them, for an environment of one's own.
+
+        `watch`: places by name, as for `Emulator.watch`. `terms`: (weight, expression) by name; `values`: named
+        expressions; `done`: one that ends episodes. Call `step` after each `run`, and `restart` after resets. Raises
+        LabError with line and column of an error in an expression, EmulatorError for a place that cannot be read.
+        """
+        found = emulator.watch(**watch)
+        groups = found.slices
+        program = Program()
+        for name, value in (values or {}).items():
+            program.add_value(name, value, groups)
+        for name, (weight, value) in terms.items():
+            program.add_term(name, value, weight, groups)
+        if done:
+            program.add_done(done, groups)
+        made = cls(program, wp.to_torch(found.bytes), torch.empty(0), horizon)
+        made.watch = found
+        return made
+
     def step(self, steps: Tensor) -> tuple[Tensor, Tensor]:
         """Score the step that led to the watched bytes; return the reward f32[N] and done bool[N].
 
@@ -251,6 +289,7 @@ class RamTerms:
         """
         inputs = [*self._fixed, wp.from_torch(steps), *self._own]
         wp.launch(score_bytes, len(self.reward), inputs, device=self._fixed[0].device)
+        self.before.copy_(self.watched)
         for number, counts in enumerate(self.counts):
             term = self.program.counted[number]
             # A key has 24 bits; the counts go by the upper bits of a hash of 32.
@@ -265,9 +304,17 @@ class RamTerms:
         self._steps += 1
         return self.reward, self.done
 
-    def restart(self, where: Tensor, starts: Tensor) -> None:
-        """Begin new episodes in the envs `where` bool[N], at the start states `starts` i64[N]."""
-        self.before.copy_(torch.where(where[:, None], self.starts[starts], self.watched))
+    def restart(self, where: Tensor, starts: Tensor | None = None) -> None:
+        """Begin new episodes in the envs `where` bool[N], at the start states `starts` i64[N].
+
+        None: where the consoles stand now, after a reset.
+        """
+        if starts is None:
+            assert self.watch is not None
+            self.watch.update()
+            self.before.copy_(self.watched)
+        else:
+            torch.where(where[:, None], self.starts[starts], self.before, out=self.before)
         self.epochs += where
         if self.program.sets:
             over = self.epochs > LAST_EPOCH

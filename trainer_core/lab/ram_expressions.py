@@ -3,17 +3,17 @@
     expression  comparison, joined by `and`, `or`, `not`
     comparison  sum, or two joined by < <= > >= == !=; 1 if it holds, else 0
     sum         products joined by + and -; product: values joined by * and / (by 0 gives 0)
-    value       a number, 12 or 0xFF or 0.5; BYTES of one byte; FUNCTION(...); -value; (expression)
+    value       a number, 12 or 0xFF or 0.5; BYTES of one byte; a named value; FUNCTION(...); -value; (expression)
     BYTES       a watched name, or a part of it: name[2] or name[2:4], counted from 0, the end excluded
 
-    u16le(B) u16be(B)   two bytes, the low one or the high one first    min(a, b, ...) max(a, b, ...) abs(a) floor(a)
-    le(B) be(B)         up to six bytes likewise                        old(a)         a of one step before
-    bcd(B)              two decimal digits a byte, the highest first    gain(a)        by how much a exceeds its
-    digits(B)           one decimal digit a byte, the highest first                    greatest value of the episode
-    sum(B) popcount(B)  sum of the bytes; number of bits that are set   new(a, b, c)   1 if the episode meets these up
-    bit(B, n)           bit n; 8 is the lowest bit of the second byte                  to three bytes the first time
-                                                                        novelty(a, b, c)  1 / sqrt(times all consoles
-                                                                                       of the run met them)
+    u16le(B) u16be(B)  two bytes, the low one or the high one first; le(B) be(B) up to six
+    bcd(B) digits(B)   two decimal digits a byte, or one, the highest first
+    sum(B) popcount(B) bit(B, n)  sum of bytes; bits that are set; one bit, 8 is the lowest of the second byte
+    min(a, b, ...) max(a, b, ...) abs(a) floor(a)
+    old(a)             a as it was one step before
+    gain(a)            by how much a exceeds its greatest value of the episode, else 0
+    new(a, b, c, d)    1 if the episode meets the bytes a, b, c the first time; with d only where d is not 0
+    novelty(a, b, c)   1 / sqrt(how often all consoles of the run met these bytes)
 
 All numbers are float64, so that every device and the interpreter in Python give equal results.
 """
@@ -34,6 +34,10 @@ MOST_INSTRUCTIONS = 1_024
 LARGEST = 6
 """Bytes of a whole number: float64 holds seven exactly."""
 _TOKEN = re.compile(r"\s*(?:(0x[0-9A-Fa-f]+|\d+(?:\.\d+)?)|([A-Za-z_]\w*)|(<=|>=|==|!=|[-+*/<>()\[\],:]))")
+
+
+Emit = Callable[[int], None]
+"""Writer of a value's instructions; its argument is 0 for the bytes of before the step, 1 for those after it."""
 
 
 class Op(enum.IntEnum):
@@ -68,7 +72,7 @@ class Op(enum.IntEnum):
     GAIN = 23
     """Replace old value and new value by the gain over record a of the episode."""
     NEW = 24
-    """Replace the keys of before and of now by 1 if set a of the episode lacked the latter; add both."""
+    """Replace the keys of before and of now by 1 if set a of the episode lacked the latter; add those not below 0."""
     NOVELTY = 25
     """Take a key as the a-th one to count; put 0. Training adds the bonus, which depends on all consoles."""
     TERM = 26
@@ -83,6 +87,8 @@ class Program:
 
     words: list[tuple[int, int, int, int]] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
+    values: dict[str, Emit] = field(default_factory=dict)
+    """Named values."""
     terms: list[str] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     records: int = 0
@@ -96,6 +102,10 @@ class Program:
 
     def put(self, op: Op, a: int = 0, b: int = 0, c: int = 0) -> None:
         self.words.append((int(op), a, b, c))
+
+    def add_value(self, name: str, value: str, groups: Mapping[str, slice]) -> None:
+        """Name a value that later expressions use. Raises TaskError like `add_term`."""
+        self.values[name] = _Parser(f"value {name}", value, groups, self).named()
 
     def add_term(self, name: str, value: str, weight: float, groups: Mapping[str, slice]) -> None:
         """Add a term of the reward. Raises TaskError naming it, with line and column of an error in `value`."""
@@ -124,13 +134,10 @@ class Program:
             raise TaskError(f"[ram] {what}: all expressions together have more than {MOST_INSTRUCTIONS} instructions")
 
 
-Emit = Callable[[int], None]
-"""Writer of a value's instructions; its argument is 0 for the bytes of before the step, 1 for those after it."""
-
 _BYTES = {"le": Op.LITTLE, "be": Op.BIG, "u16le": Op.LITTLE, "u16be": Op.BIG, "bcd": Op.BCD, "digits": Op.DIGITS,
           "sum": Op.SUM, "popcount": Op.POPCOUNT}  # fmt: skip
 _VALUES = {"min": (1, 16), "max": (1, 16), "abs": (1, 1), "floor": (1, 1), "old": (1, 1), "gain": (1, 1),
-           "new": (1, 3), "novelty": (1, 3)}  # fmt: skip
+           "new": (1, 4), "novelty": (1, 3)}  # fmt: skip
 """Least and most arguments of the functions of values."""
 REMEMBERING = ("gain", "new", "novelty")
 """Functions that keep something from step to step."""
@@ -159,6 +166,14 @@ class _Parser:
             deepest = max(deepest, depth)
         if deepest > MOST_STACK:
             raise TaskError(f"[ram] {self._what}: needs {deepest} numbers at a time, at most {MOST_STACK}: split it")
+
+    def named(self) -> Emit:
+        """Return the value of the whole text, which keeps nothing from step to step."""
+        self._inside = "a named value"
+        value = self._either()
+        if self._token:
+            self._fail(f"'{self._token}' is not expected here")
+        return value
 
     # ---- tokens ----------------------------------------------------------------------------
 
@@ -245,6 +260,8 @@ class _Parser:
             self._fail(f"a value is missing before '{self._token}'" if self._token else "a value is missing at the end")
         if self._token in FUNCTIONS and self._text[self._at :].lstrip().startswith("("):
             return self._call(self._next())
+        if self._token in self._program.values:
+            return self._program.values[self._next()]
         begin = self._begin
         part = self._part()
         if part.stop - part.start != 1:
@@ -258,7 +275,7 @@ class _Parser:
         begin, name = self._begin, self._next()
         if name not in self._groups:
             self._begin = begin
-            near = difflib.get_close_matches(name[:40], [*self._groups, *FUNCTIONS], 3)
+            near = difflib.get_close_matches(name[:40], [*self._groups, *self._program.values, *FUNCTIONS], 3)
             self._fail(f"'{name}' is not watched; {'near: ' if near else 'watched: '}{', '.join(near or self._groups)}")
         whole = self._groups[name]
         if not self._take("["):
@@ -298,7 +315,7 @@ class _Parser:
             return self._read(Op.BIT if name == "bit" else _BYTES[name], part.start, bit if name == "bit" else count)
         outer = self._inside
         if outer and name in REMEMBERING:
-            self._fail(f"{name}(...) cannot stand inside {outer}(...)")
+            self._fail(f"{name}(...) cannot stand inside {outer}" + ("(...)" if outer in FUNCTIONS else ""))
         self._inside = outer or (name if name in ("old", *REMEMBERING) else "")
         given = [self._either()]
         while self._take(","):
@@ -323,8 +340,11 @@ class _Parser:
         if name == "old":
             return lambda when: given[0](0)
         key = given[0]
-        for place, one in enumerate(given[1:], 1):  # a number of up to three bytes
+        for place, one in enumerate(given[1:3], 1):  # a number of up to three bytes
             key = self._pair(Op.ADD, key, self._pair(Op.MUL, one, self._constant(256.0**place)))
+        if len(given) == 4:  # -1 where the condition is 0
+            is_not = self._one(Op.NOT, given[3])
+            key = self._pair(Op.SUB, self._pair(Op.MUL, key, self._one(Op.NOT, is_not)), is_not)
         if name == "novelty":
             number = len(program.counted)
             program.counted.append(len(program.terms) - 1)

@@ -38,6 +38,8 @@ class Ram(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """By name: an address 0xC123, "01:A123" in a bank, [address, length], or a list of these."""
     reads_ram: bool = False
     """The policy sees the watched bytes, as rows of pixels below the picture."""
+    values: dict[str, str] = {}
+    """Names of expressions that later ones may use."""
     terms: tuple[Term, ...] = ()
     maximise: str = ""
     """Expression whose increase is paid, and which is reported as the score."""
@@ -71,6 +73,10 @@ class Ram(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         """Return the program of all expressions. Raises TaskError naming the expression, line and column of an
         error."""
         groups, program = self.groups, Program()
+        for name, value in self.values.items():
+            if not _NAME.fullmatch(name) or name in groups:
+                raise TaskError(f"[ram.values] name '{shown(name)}': letters, digits and _, not that of watched bytes")
+            program.add_value(name, value, groups)
         for term in self.terms:
             program.add_term(term.name, term.value, term.weight, groups)
         if self.maximise:
@@ -104,7 +110,11 @@ def check_ram(path: Path, ram: Ram, has_goal: bool) -> None:
     """Raise TaskError naming `path` and the key for an invalid table."""
     try:
         count = max((part.stop for part in ram.groups.values()), default=0)
-        limits = ((count, MOST_BYTES, "watched bytes"), (len(ram.watch), MOST_GROUPS, "watched names"))
+        limits = (
+            (count, MOST_BYTES, "watched bytes"),
+            (len(ram.watch), MOST_GROUPS, "watched names"),
+            (len(ram.values), MOST_GROUPS, "values"),
+        )
         for number, most, what in (*limits, (len(ram.terms), MOST_TERMS, "terms")):
             if number > most:
                 raise TaskError(f"[ram] has {number} {what}, at most {most}")
