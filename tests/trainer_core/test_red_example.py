@@ -56,9 +56,8 @@ def test_the_profile_registers_for_a_patched_rom_and_trains(tmp_path: Path, monk
     row = add_rom(patched, home)
     (red,) = (profile for profile in roms.load_profiles() if profile.id == "pokemon_red")
     assert red.ram is not None
-    known = msgspec.structs.replace(
-        red, sha1=row["sha1"], ram=msgspec.structs.replace(red.ram, watch=red.ram.watch | PLACES)
-    )
+    ram = msgspec.structs.replace(red.ram, watch=red.ram.watch | PLACES)
+    known = msgspec.structs.replace(red, sha1=row["sha1"], ram=ram)
     for module in ("trainer_core.envs.rom_registry", "trainer_core.author.ram_task"):
         monkeypatch.setattr(f"{module}.load_profiles", lambda: [known])
     assert add_rom(patched, home)["profile"] == "pokemon_red"

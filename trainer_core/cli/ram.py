@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from emulator import Snapshot
     from trainer_core.envs.single_game import ConsoleGame
 
-HEAD = ("kind", "rank", "address", "score", "behaves", "equal bytes")
+HEAD = ("kind", "rank", "address", "name", "score", "behaves", "equal bytes")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class FindOptions:
     """Frames of a step; 0 = the task's, or 24 for a ROM."""
     release_after_frames: int = field(default=0, metadata=limits(0, 600))
     """Frames for which a button is held; 0 = the task's, or 16 for a ROM, which is a square in most games."""
+    symbols: Path | None = None
+    """Symbol file of the game (.sym, .map), which names the addresses in the result."""
     top: int = field(default=10, metadata=limits(1, 100))
     """Candidates of each kind."""
     seed: int = 1
@@ -53,6 +55,7 @@ def find(argv: list[str]) -> dict[str, Any]:
     from trainer_core.envs.single_game import ConsoleGame, open_game
 
     options = parse(FindOptions, "ram find", argv)
+    names = _names(options.symbols)
     home = home_paths(options.home)
     game = open_game(options.game, home)
     if not isinstance(game, ConsoleGame) or game.cartridge is None:
@@ -72,6 +75,7 @@ def find(argv: list[str]) -> dict[str, Any]:
             "kind": kind,
             "rank": number,
             "address": _address(one.place),
+            "name": names.get(one.place, ""),
             "score": one.score,
             "why": one.why,
             "also": [_address(place) for place in one.also],
@@ -84,6 +88,27 @@ def find(argv: list[str]) -> dict[str, Any]:
     told = f"{found.steps:,} steps, {found.places:,} places, {len(found.place):,} bytes changed, {seconds:g} s"
     facts = {"steps": found.steps, "places": found.places, "changed": len(found.place), "seconds": seconds}
     return Result({"ok": True, "game": options.game, **facts, "rows": rows}, f"{text}\n\n{told}")
+
+
+def _names(path: Path | None) -> dict[int, str]:
+    """Return the name of each named byte of RAM by its place, with an offset where a name has several bytes."""
+    if path is None:
+        return {}
+    from emulator import EmulatorError, Symbols
+
+    try:
+        symbols = Symbols(path)
+    except EmulatorError as error:
+        raise LabError(str(error)) from None
+    found = {}
+    for bank, places in symbols.by_place.items():
+        for address, (name, *_) in places.items():
+            if address >= 0xA000:
+                place = address + bank * 0x10000 * (address < 0xC000)
+                found[place] = name
+                for offset in range(1, min(symbols.size(name), 0x100)):
+                    found.setdefault(place + offset, f"{name}+{offset}")
+    return found
 
 
 @dataclass(frozen=True)
