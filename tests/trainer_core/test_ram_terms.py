@@ -31,9 +31,9 @@ def _program(values: list[str]) -> Program:
 
 
 def test_the_kernel_and_the_interpreter_agree() -> None:
-    program, rng, count = _program(TERMS), np.random.default_rng(3), 16
+    program, rng, count = _program(TERMS), np.random.default_rng(3), 8
     size = max(part.stop for part in Ram(watch=WATCH).groups.values())
-    rows = rng.integers(0, 9, (300, count, size), dtype=np.uint8)
+    rows = rng.integers(0, 9, (60, count, size), dtype=np.uint8)
     starts = torch.from_numpy(rows[0].copy())
     watched = starts.clone()
     terms = RamTerms(program, watched, starts, 400)

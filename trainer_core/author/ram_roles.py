@@ -181,13 +181,13 @@ class _Bytes:
         ]
         return score, words
 
-    def _one_way(self, with_it: np.ndarray, against: np.ndarray, what: str) -> tuple[np.ndarray, list[str]]:
+    def _one_way(self, with_it: np.ndarray, against: np.ndarray, what: str, strict: int) -> tuple[np.ndarray, list[str]]:
         """Score a value that goes one way in small steps, now and then, and stays."""
         size = np.abs(self.change.astype(np.int16))
         small = _share(((size > 0) & (size <= 16)).sum((0, 1)), self.changes)
         seldom = np.minimum(1, self.changes / 5) * (1 - np.minimum(1, self.rate / 0.8))
         many = np.minimum(1, (self.values - 1) / 3)
-        score = _share(with_it, with_it + 10 * against) * small * seldom * many * self.stays
+        score = _share(with_it, with_it + strict * against) * small * seldom * many * self.stays
         score = score * (0.5 + 0.5 * self.caused)
         words = [
             f"{what} {up:,} times, back {down:,}, {values} values"
@@ -199,11 +199,11 @@ class _Bytes:
         """Score a counter, which only goes up."""
         # From 9 to 0 or 255 to 0 it wraps.
         wraps = ((self.after == 0) & (self.before[:, None] >= 9) & (self.change != 0)).sum((0, 1))
-        return self._one_way(self.ups, np.maximum(0, self.downs - wraps), "up")
+        return self._one_way(self.ups, np.maximum(0, self.downs - wraps), "up", 10)
 
     def health(self) -> tuple[np.ndarray, list[str]]:
         """Score health, which goes down, and seldom up."""
-        return self._one_way(self.downs, self.ups / 5, "down")
+        return self._one_way(self.downs, self.ups, "down", 2)
 
     def flag(self) -> tuple[np.ndarray, list[str]]:
         """Score a flag: two values that differ in one bit, changed rarely and to stay."""
