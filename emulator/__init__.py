@@ -19,6 +19,7 @@ Folders, lowest first; a file imports from its own folder and from those before 
     launch              launches: the kernels of each executor, shapes, resets, sorting, recorded launches
     hot_code            superblocks of a ROM's most executed code: found, compiled, adopted
     frame_launcher      launches of a batch's frames by its executor
+    device_access       bytes watched and written, hooks and slots of a batch, on the device
     emulator            `Emulator`, the batch with methods
     sound               samples of a console's sound, made beside it (ADR 15)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing

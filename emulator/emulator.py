@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -12,16 +11,15 @@ import warp as wp
 from numpy.typing import NDArray
 
 from emulator import constants as k
+from emulator.device_access import DeviceAccess, Mask
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
 from emulator.launch.launch_shapes import Shape
-from emulator.launch.slots import Slots, slot_bytes
+from emulator.launch.slots import Slots
 from emulator.launch.warp_start import explained, start_warp
-from emulator.launch.watched_memory import MOST_BYTES, Item, Poke, Watch, addresses_of, read_code, row_place
 from emulator.rom import control_rows
 from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
-from emulator.rom.symbols import Symbols
 from emulator.state.arguments import OnDevice, button_masks, checked_bytes, checked_roms, whole_number
 from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
@@ -30,8 +28,6 @@ from emulator.state.state_cache import StateCache, check_batch, gathered, joined
 
 MOST_ENVS = 1 << 22
 MOST_SERIAL_BYTES = 1 << 24
-MOST_POKES = 256
-"""Most places whose arrays `poke` keeps."""
 DLPACK_CUDA = 2
 """Device type of GPU memory in the tuple that `__dlpack_device__` returns."""
 STATES_AT_ONCE = 1024
@@ -55,7 +51,7 @@ else:
     DeviceArray = wp.array
 
 
-class Emulator:
+class Emulator(DeviceAccess):
     """Batch of N Game Boys that run in lockstep launches, each with one of the given cartridges.
 
     `cartridges`: one, or several for a mixed batch, each a `Cartridge`, the path or the bytes of a ROM; `rom_of_env`
@@ -118,10 +114,7 @@ class Emulator:
             self._known_rom_index = wp.array(self._known_rom, dtype=wp.int32, device=device)
             self._refused = wp.zeros(1, dtype=wp.int32, device=device)
             self._pictures = Pictures(self.batch, self._frames.launch)
-            self._symbols = Symbols()
-            self._watches: list[Watch] = []
-            self._pokes: dict[Any, Poke] = {}
-            self._slots: Slots | None = None
+            self._begin_access(idle_skip)
             self._prepare(trap_ld_b_b, serial_capacity)
 
     def __repr__(self) -> str:
@@ -146,12 +139,7 @@ class Emulator:
     # ---- running ---------------------------------------------------------------------------
 
     def run(
-        self,
-        buttons: Buttons | None = None,
-        frames: int = 1,
-        release_after: int = 0,
-        *,
-        mask: wp.array[Any] | np.ndarray | OnDevice | None = None,
+        self, buttons: Buttons | None = None, frames: int = 1, release_after: int = 0, *, mask: Mask = None
     ) -> None:
         """Run every console, or those whose `mask` (uint8 or bool [N]) is set, for `frames` frames of 70224 T-cycles.
 
@@ -164,6 +152,7 @@ class Emulator:
         frames = whole_number("frames", frames, 1, MAX_FRAMES)
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
+        self._hooks.clear_hits()
         if mask is None:
             self._frames.run(held, frames, release_after)
         else:
@@ -323,27 +312,6 @@ class Emulator:
         """Launch one of the executor's small kernels, on a GPU with the frames' block size: Warp compiles once."""
         how = {"block_dim": self._frames.shape.block} if wp.get_device(self.device).is_cuda else {}
         self._frames.launch(kernel, dim=dim, inputs=inputs, device=self.device, **how)
-
-    def make_slots(self, count: int) -> Slots:
-        """Allocate `count` slots (`slot_bytes` each) in place of any that there were; return them, as `slots` does."""
-        self._slots = None
-        with explained(self.device, count, "slots"):
-            masked = functools.partial(self._device_bytes, buffer=self._mask, default=self._all)
-            rom, refused = self._known_rom_index, self._refused
-            self._slots = Slots(count, self.batch, self._row_bytes, rom, refused, masked, self._arrived, self._load)
-        return self._slots
-
-    @property
-    def slots(self) -> Slots:
-        """States of consoles on the device, saved and loaded by masks; `make_slots` must have made them."""
-        if self._slots is None:
-            raise EmulatorError("no slots; make_slots(COUNT) makes them")
-        return self._slots
-
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes of device memory that each slot takes."""
-        return slot_bytes(self._row_bytes)
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
         """Upload snapshots to the device for `reset`; raise SnapshotError for one that fits none of the ROMs."""
@@ -507,71 +475,6 @@ class Emulator:
         )
         return out.numpy()  # type: ignore[return-value]
 
-    @property
-    def symbols(self) -> Symbols:
-        """Names of addresses for `watch`, `poke` and `on`; a file of another ROM is refused when it is set."""
-        return self._symbols
-
-    @symbols.setter
-    def symbols(self, symbols: Symbols) -> None:
-        if not isinstance(symbols, Symbols):
-            raise EmulatorError(f"symbols={symbols!r:.60}: give dmglab.Symbols(FILE)")
-        symbols.check(self.cartridges[0])
-        self._symbols = symbols
-
-    def watch(self, symbols: Symbols | None = None, /, *, out: wp.array[Any] | None = None, **groups: Item) -> Watch:
-        """Read the same bytes of every console at the end of each `run`, into one array uint8[N, B] on the device.
-
-        `groups`: by name, which bytes: an address, a name of `symbols`, a string such as "01:A000", (start, length),
-        (bank, address), or a tuple of these. In all at most 4096. A bank's ROM or cartridge RAM is read whether it is
-        switched in or not; without a bank it is what the CPU sees. `out`: the array, if not a new one. Raises
-        EmulatorError for what cannot be read.
-        """
-        if symbols is not None:
-            self.symbols = symbols
-        codes = {
-            name: [read_code(*place, self.cartridges) for place in addresses_of(item, self._symbols)]
-            for name, item in groups.items()
-        }
-        count = sum(map(len, codes.values()))
-        if not 1 <= count <= MOST_BYTES:
-            raise EmulatorError(f"{count} watched bytes: give 1 to {MOST_BYTES}, as xy=(0xD361, 0xD362)")
-        shape = (self.num_envs, count)
-        found = wp.zeros(shape, dtype=wp.uint8, device=self.device) if out is None else out
-        if found.dtype is not wp.uint8 or found.shape != shape or str(found.device) != self.device:
-            what = f"{found.dtype.__name__}{list(found.shape)} on {found.device}"
-            raise EmulatorError(f"out: {what}: give uint8{list(shape)} on {self.device}")
-        watch = Watch(codes, found, self._read_places)
-        self._watches.append(watch)
-        watch.update()
-        return watch
-
-    def _read_places(self, places: wp.array[Any], out: wp.array[Any]) -> None:
-        threads = self._threads
-        inputs = [self.batch, self.batch.console, places, threads, out]
-        self._launch(self._kernels.read_places, (self.num_envs, threads), inputs)
-
-    def poke(self, place: Item, values: Any, mask: wp.array[Any] | np.ndarray | OnDevice | None = None) -> None:
-        """Write bytes to RAM of the consoles whose `mask` (uint8 or bool [N]; None: all) is set, even where the PPU or
-        a DMA blocks the CPU's access.
-
-        `place`: as for `watch`. RAM is 8000-FE9F and FF80-FFFE; at A000-BFFF without a bank, the one that is switched
-        in. `values`: a byte or a list of bytes for all, or uint8[N, n]. After the first call for a place nothing is
-        allocated. Raises EmulatorError for ROM, I/O registers and cartridge RAM that does not exist.
-        """
-        key = tuple(place) if isinstance(place, list) else place
-        if key not in self._pokes:
-            places = [row_place(*at, self.cartridges) for at in addresses_of(place, self._symbols)]
-            if len(self._pokes) >= MOST_POKES:
-                self._pokes.clear()
-            self._pokes[key] = Poke(place, places, self.num_envs, self.device)
-        poke = self._pokes[key]
-        written, chosen = poke.values(self._arrived(values)), self._device_bytes(mask, self._mask, self._all)
-        if poke.is_drawn:
-            self.draw()  # a finished picture that waits reads video memory and objects
-        inputs = [self.batch, self.batch.console, chosen, poke.places, written]
-        self._launch(self._kernels.write_places, self.num_envs, inputs)
-
     def store(self, env: int, address: int, value: int) -> None:
         """Write a byte as the CPU would now: to I/O registers and the mapper too, and blocked as the CPU would be."""
         place = (whole_number("address", address, 0, 0xFFFF), whole_number("value", value, 0, 0xFF))
@@ -638,10 +541,17 @@ class Emulator:
         self.batch = allocate(
             layout,
             np.concatenate(roms),
-            np.concatenate([marked_words(rom, self.executor == "native") for rom in roms]),
+            np.concatenate([self._predecoded(rom) for rom in roms]),
             control_rows.control_words(traps),
             self.device,
         )
+
+    def _predecoded(self, rom: np.ndarray) -> np.ndarray:
+        if self.executor != "native":
+            return marked_words(rom)
+        words = marked_words(rom, ends=True)
+        # Alone, as behind SLOW_FETCH the table of functions has the superblocks (hot_code/cpp_superblocks.py).
+        return np.where(words & control_rows.SLOW_FETCH, np.uint32(control_rows.SLOW_FETCH), words)
 
     def _prepare(self, trap_ld_b_b: bool | np.ndarray, serial_capacity: int) -> None:
         """Build the power-on state of each ROM and reset every env to the one of its ROM."""

@@ -75,7 +75,7 @@ class FrameLauncher:
         self._recorded = RecordedLaunches()
         self.launch: Callable[..., Any] = wp.launch if is_cuda else self._recorded.launch
         self._batch, self._num_envs, self._device = batch, num_envs, device
-        self._executor, self._idle_skip, self._is_cuda = executor, idle_skip, is_cuda
+        self._executor, self.idle_skip, self._is_cuda = executor, idle_skip, is_cuda
         self._choice: TailChoice | None = None
         if is_cuda and shape is None:
             self._choice = TailChoice(tails(num_envs, device), GpuClock(device))
@@ -91,7 +91,7 @@ class FrameLauncher:
         if self.code.is_searching and self.code.adopt_found():
             self._try_tails()
         if self._executor == "native":
-            how = (held, frames, release_after, self._idle_skip, self.launch)
+            how = (held, frames, release_after, self.idle_skip, self.launch)
             kernels_of("native").launch(self._batch, *how, self.code.cpu_hot)
             return
         # A single CPU thread runs the consoles in turn: their order does not matter.
@@ -109,7 +109,7 @@ class FrameLauncher:
     def _launch(self, held: wp.array, frames: int, release_after: int) -> None:
         most = min(self.shape.tail, self._num_envs)
         run_tail = functools.partial(self._run_tail, most) if most and self._has_threaded_code() else None
-        how = (held, frames, release_after, self.shape._replace(tail=most), self._idle_skip, run_tail)
+        how = (held, frames, release_after, self.shape._replace(tail=most), self.idle_skip, run_tail)
         counts = () if self._is_cuda else (self.counts,)
         kernels_of("uniform", self._is_cuda).launch(self._batch, *how, *counts)
 
@@ -156,4 +156,4 @@ class FrameLauncher:
     def _run_tail(self, most: int) -> None:
         """Run the consoles that the data path passed on to threaded code, at most `most`, to the end of the launch."""
         whole = most == self._num_envs
-        kernels_of("threaded").launch(self._batch, self.code.table(), most, whole, self._idle_skip, *self.code.frames)
+        kernels_of("threaded").launch(self._batch, self.code.table(), most, whole, self.idle_skip, *self.code.frames)

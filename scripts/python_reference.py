@@ -29,10 +29,12 @@ SHOWN = {
     "BatchedEnv": ("reset", "step", "get_action_meanings", "close"),
     "Cartridge": ("from_file", "from_bytes"),
     "Emulator": (
-        "run", "screens", "first_screens", "observations", "work_ram", "peek", "watch", "poke", "registers",
-        "make_slots", "slots", "snapshot", "restore", "save_state", "load_state", "reset", "state_cache", "close",
+        "run", "screens", "first_screens", "observations", "work_ram", "peek", "watch", "poke", "on", "off",
+        "registers", "make_slots", "slots", "snapshot", "restore", "save_state", "load_state", "reset", "state_cache",
+        "close",
     ),
     "Memory": (),
+    "RamTerms": ("watching", "step", "restart", "take"),
     "Snapshot": ("save", "load"),
     "Symbols": ("lookup", "size"),
 }  # fmt: skip

@@ -6,11 +6,12 @@ there are any. It is made on first use: most launches never come to threaded cod
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,9 +21,10 @@ import warp as wp
 from emulator.hot_code.background_search import Search, load_pieces, shared_search
 from emulator.hot_code.piece_finder import Pieces
 from emulator.kernels.sm83.ptx_threaded_code import code_table
-from emulator.launch.compile_beside import is_cached
+from emulator.launch.compile_beside import fill_cache, is_cached
 from emulator.launch.launch_shapes import TAIL_BLOCK
 from emulator.rom.cartridge import Cartridge
+from emulator.rom.control_rows import SLOW_FETCH
 from emulator.rom.idle_loops import marked_words
 
 if TYPE_CHECKING:  # reads the text of native code, which a GPU does not need
@@ -56,6 +58,9 @@ class RomCode:
         self._stages = 0
         """Stages of the search that have been taken in."""
         self._preparing: Future[Prepared | None] | None = None
+        self._is_wanted = self._begins_anew = False
+        """Whether there is to be a search, and whether what it has found is to be compiled for other hooks."""
+        self._hooked: Sequence[Collection[int]] = [()] * len(cartridges)
 
     @property
     def frames(self) -> tuple[wp.Kernel, ...]:
@@ -65,8 +70,8 @@ class RomCode:
     def table(self) -> wp.array:
         """Return the code table of threaded code on the device, uint32[bytes of all ROMs, 2] (`code_table`)."""
         if self._table is None:
-            roms = [cartridge.rom for cartridge in self._cartridges]
-            tables = [code_table(rom, marked_words(rom, ends=True)) for rom in roms]
+            each = zip(self._cartridges, self._hooked, strict=True)
+            tables = [code_table(cartridge.rom, hooked_words(cartridge, hooked)) for cartridge, hooked in each]
             self._table = wp.array(np.concatenate(tables), dtype=wp.uint32, device=self._device)
         return self._table
 
@@ -80,15 +85,27 @@ class RomCode:
 
         `adopt_found` starts it and adopts its results.
         """
+        self._is_wanted = True
         self._begin = time.monotonic() + after
-        self._preparing = prepared_beside(self._cartridges, self._device, self._native, None)
+        self._preparing = self._prepare(None)
 
     def adopt(self, pieces: Sequence[Pieces]) -> None:
         """Compile the pieces of each ROM into superblocks and use them from the next launch on.
 
         Nothing is compiled if Warp's cache has them.
         """
-        self._use(prepared(self._cartridges, pieces, self._native))
+        self._use(prepared(self._cartridges, pieces, self._native, self._hooked))
+
+    def hook(self, hooked: Sequence[Collection[int]]) -> None:
+        """Leave at these offsets of each ROM for the service from the next launch on, without superblocks.
+
+        Those that a search has found are compiled anew, cut there; pieces must be given to `adopt` again.
+        """
+        self._hooked = hooked
+        self._table = self.hot = self.cpu_hot = self._search = self._preparing = None
+        self._stages = 0
+        if self._is_wanted:
+            self._begin, self._begins_anew = time.monotonic(), True
 
     def adopt_found(self) -> bool:
         """Take a search a step further without waiting for anything; return whether other code runs from now on.
@@ -96,6 +113,8 @@ class RomCode:
         A ROM for which no pieces were stored keeps its plain code. A search that fails is told by one warning.
         """
         found = None
+        if self._begins_anew:  # here, since several hooks may be made in a row
+            self._begins_anew, self._preparing = False, self._prepare(None)
         if self._preparing is not None:
             if not self._preparing.done():
                 return False
@@ -125,11 +144,14 @@ class RomCode:
         stages = search.stages()
         if len(stages) > self._stages:
             self._stages = len(stages)
-            self._preparing = prepared_beside(self._cartridges, self._device, self._native, stages[-1])
+            self._preparing = self._prepare(stages[-1])
         elif ended:
             self._search = None
             if reason := search.failure():
                 self._tell(reason)
+
+    def _prepare(self, most: Sequence[int] | None) -> Future[Prepared | None]:
+        return prepared_beside(self._cartridges, self._device, self._native, most, self._hooked)
 
     def _use(self, found: Prepared) -> None:
         if self._native:
@@ -153,12 +175,18 @@ _starting = threading.Lock()
 
 
 def prepared_beside(
-    cartridges: Sequence[Cartridge], device: str, native: bool, most: Sequence[int] | None
+    cartridges: Sequence[Cartridge],
+    device: str,
+    native: bool,
+    most: Sequence[int] | None,
+    hooked: Sequence[Collection[int]],
 ) -> Future[Prepared | None]:
     """Prepare the first `most` stored pieces of each ROM (None: all) by a thread; None if they are not compiled.
 
-    The parts of a batch that have the same ROMs get the same one.
+    With `hooked` offsets, which no search knows, the thread compiles them. The parts of a batch that have the same ROMs
+    and hooks get the same one.
     """
+    is_hooked = any(hooked)
 
     def prepare() -> Prepared | None:
         found = [load_pieces(cartridge, not native) for cartridge in cartridges]
@@ -167,10 +195,20 @@ def prepared_beside(
         pieces = [(some or [])[:limit] for some, limit in zip(found, most or [None] * len(found), strict=True)]
         if not any(pieces):
             return None
+        if is_hooked:
+            made = prepared(cartridges, pieces, native, hooked)
+            fill_cache(made.kernel.module, device, block_of(device))
+            return made
         made = prepared(cartridges, pieces, native)
         return made if is_cached(made.kernel.module, device, block_of(device)) else None
 
-    key = (*(cartridge.sha256 for cartridge in cartridges), device, native, most and tuple(most))
+    key = (
+        *(cartridge.sha256 for cartridge in cartridges),
+        device,
+        native,
+        most and tuple(most),
+        *map(frozenset, hooked),
+    )
     with _starting:
         future = _preparations.get(key)
         if future is None:
@@ -180,9 +218,28 @@ def prepared_beside(
         return future
 
 
-def prepared(cartridges: Sequence[Cartridge], pieces: Sequence[Pieces], native: bool) -> Prepared:
-    """Return the pieces of each ROM as a kernel that is not compiled yet."""
-    words = [marked_words(cartridge.rom, ends=True) for cartridge in cartridges]
+def hooked_words(cartridge: Cartridge, hooked: Collection[int]) -> np.ndarray:
+    """Return the predecoded words of a ROM; at the `hooked` offsets code is to leave for the service."""
+    words = marked_words(cartridge.rom, ends=True)
+    at = list(hooked)
+    words[at] = (words[at] & 511) | SLOW_FETCH
+    return words
+
+
+def prepared(
+    cartridges: Sequence[Cartridge],
+    pieces: Sequence[Pieces],
+    native: bool,
+    hooked: Sequence[Collection[int]] | None = None,
+) -> Prepared:
+    """Return the pieces of each ROM, cut at the `hooked` offsets, as a kernel that is not compiled yet."""
+    if hooked is None:
+        words = [marked_words(cartridge.rom, ends=True) for cartridge in cartridges]
+    else:
+        words = [hooked_words(*each) for each in zip(cartridges, hooked, strict=True)]
+        pieces = [
+            [part for piece in some for part in without(piece, at)] for some, at in zip(pieces, hooked, strict=True)
+        ]
     if native:
         from emulator.hot_code.compile_cpu import cpu_superblocks
 
@@ -190,6 +247,12 @@ def prepared(cartridges: Sequence[Cartridge], pieces: Sequence[Pieces], native: 
     from emulator.hot_code.compile_gpu import gpu_hot_code
 
     return Prepared(*gpu_hot_code([cartridge.rom for cartridge in cartridges], words, pieces))
+
+
+def without(piece: Sequence[int], hooked: Collection[int]) -> list[tuple[int, ...]]:
+    """Return the parts of a piece between hooked instructions."""
+    groups = itertools.groupby(piece, lambda at: at in hooked)
+    return [tuple(part) for is_hooked, part in groups if not is_hooked]
 
 
 def block_of(device: str) -> int:

@@ -106,24 +106,47 @@ class PlaceLocals:
     place: wp.uint32
 
 
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+*(unsigned char*)to = *(const unsigned char*)at;
+#else
+memcpy((void*)to, (const void*)at, count);
+#endif
+""")
+def copy_run(to: Q, at: Q, count: U):
+    """Copy `count` bytes on a CPU, where one thread reads a console's bytes; one byte on a GPU."""
+    ...
+
+
 def read_places(
-    batch: Batch, console: wp.array[Console], places: wp.array[wp.uint32], threads: wp.int32, out: wp.array2d[wp.uint8]
+    batch: Batch,
+    console: wp.array[Console],
+    places: wp.array[wp.uint32],
+    runs: wp.array[wp.int32],
+    threads: wp.int32,
+    out: wp.uint64,
+    stride: wp.uint32,
 ):
-    """Write the bytes at `places` of console env to `out[env]`; `threads` threads read a console's bytes together."""
+    """Write the bytes at `places` of console env to `out` + env * stride; `threads` threads read them together.
+
+    `runs`: how many places from each on follow each other in the memory row, where one thread reads all; else 1.
+    """
     env, thread = wp.tid()
     mem = batch.ram_base + Q(env) * Q(batch.row_stride)
+    to = out + Q(env) * Q(stride)
     o = PlaceLocals()
     o.index = thread
     while o.index < places.shape[0]:
         o.place = places[o.index]
         if o.place < U(ROM):
-            o.value = ld8(mem + Q(o.place))
-        elif o.place < U(BUS):
-            o.value = ld8(batch.rom_base + Q(console[env].rom_base + (o.place & U(PLACE))))
+            copy_run(to + Q(o.index), mem + Q(o.place), U(runs[o.index]))
         else:
-            o.value = peek_bus(console[env], mem, batch.rom_base, o.place & U(0xFFFF), console[env].now + U(1))
-        out[env, o.index] = wp.uint8(o.value)
-        o.index = o.index + threads
+            if o.place < U(BUS):
+                o.value = ld8(batch.rom_base + Q(console[env].rom_base + (o.place & U(PLACE))))
+            else:
+                o.value = peek_bus(console[env], mem, batch.rom_base, o.place & U(0xFFFF), console[env].now + U(1))
+            st8(to + Q(o.index), o.value)
+        o.index = o.index + wp.max(runs[o.index], threads)
 
 
 def write_places(

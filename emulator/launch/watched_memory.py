@@ -91,28 +91,18 @@ def _no_bank(bank: int | None, address: int, cartridges: Sequence[Cartridge]) ->
     return f"address {bank:02X}:{address:04X}: there is no such bank; this cartridge has {there}"
 
 
-class Watch(Mapping[str, Any]):
-    """Watched bytes of every console, `bytes` uint8[N, B]; `watch[NAME]` is the view uint8[N, n] of a group.
+class Views(Mapping[str, Any]):
+    """Views of one array by name; an unknown name raises EmulatorError with those there are."""
 
-    The arrays are the same ones every time and lie on the device: `torch.from_dlpack` and, on a CPU, `numpy()` share
-    their memory. Every `Emulator.run` ends with an update; call `update` after a reset, a poke or a loaded slot.
-    """
+    def __init__(self, views: Mapping[str, Any], verb: str) -> None:
+        self._views, self._verb = views, verb
 
-    def __init__(self, groups: Mapping[str, Sequence[int]], out: wp.array[Any], launch: Callable[..., None]) -> None:
-        """Use `read_code` numbers by group, an array uint8[N, bytes in all], and the launch of `read_places`."""
-        self.bytes = out
-        self.slices: dict[str, slice] = {}
-        """Columns of each group in `bytes`."""
-        self._codes = wp.array([code for codes in groups.values() for code in codes], wp.uint32, device=out.device)
-        self._launch = launch
-        for name, codes in groups.items():
-            begin = sum(part.stop - part.start for part in self.slices.values())
-            self.slices[name] = slice(begin, begin + len(codes))
-        self._views = {name: out[:, part] for name, part in self.slices.items()}
-
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: Any) -> Any:
+        name = str(name)
         if name not in self._views:
-            raise EmulatorError(f"{name!r:.60} is not watched; watched are {', '.join(self._views)}")
+            raise EmulatorError(
+                f"{name!r:.60} is not {self._verb}; {self._verb}: {', '.join(self._views) or 'nothing'}"
+            )
         return self._views[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -121,9 +111,47 @@ class Watch(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._views)
 
+    def __bool__(self) -> bool:
+        return True
+
+    # Arrays do not compare to one truth value.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+class Watch(Views):
+    """Watched bytes of every console, `bytes` uint8[N, B]; `watch[NAME]` is the view uint8[N, n] of a group.
+
+    The arrays are the same ones every time and lie on the device: `torch.from_dlpack` and, on a CPU, `numpy()` share
+    their memory. Every `Emulator.run` ends with an update; call `update` after a reset, a poke or a loaded slot.
+    """
+
+    def __init__(self, groups: Mapping[str, Sequence[int]], out: Any, launch: Callable[..., None]) -> None:
+        """Use `read_code` numbers by group, an array uint8[N, bytes in all], and the launch of `read_places`."""
+        self.bytes = out
+        self.slices: dict[str, slice] = {}
+        """Columns of each group in `bytes`."""
+        codes = np.array([code for codes in groups.values() for code in codes], np.uint32)
+        self._places = wp.array(codes, dtype=wp.uint32, device=out.device)
+        self._runs = wp.array(_runs(codes) if out.device.is_cpu else np.ones(len(codes), np.int32), device=out.device)
+        self._launch = launch
+        begin = 0
+        for name, group in groups.items():
+            self.slices[name] = slice(begin, begin := begin + len(group))
+        super().__init__({name: out[:, part] for name, part in self.slices.items()}, "watched")
+
     def update(self) -> None:
         """Read the bytes of all consoles as they are now. Nothing is allocated, and nothing is waited for."""
-        self._launch(self._codes, self.bytes)
+        self._launch(self._places, self._runs, self.bytes)
+
+
+def _runs(codes: np.ndarray) -> np.ndarray:
+    """Return how many places from each on follow each other in the memory row, int32[len(codes)]; at least 1."""
+    runs = np.ones(len(codes), np.int32)
+    for at in range(len(codes) - 2, -1, -1):
+        if codes[at] + 1 == codes[at + 1] < ROM:
+            runs[at] += runs[at + 1]
+    return runs
 
 
 class Poke:
@@ -132,7 +160,7 @@ class Poke:
     def __init__(self, name: Item, places: Sequence[int], num_envs: int, device: str) -> None:
         """Use `row_place` numbers; `name` is what messages call them."""
         self._name, self._num_envs = name, num_envs
-        self.places = wp.array(places, dtype=wp.uint32, device=device)
+        self.places = wp.array(list(places), dtype=wp.uint32, device=device)
         self._room = wp.zeros((num_envs, len(places)), dtype=wp.uint8, device=device)
         self.is_drawn = any(
             place < k.ROW_CART_RAM or k.ROW_OAM <= place < k.ROW_OAM + k.OAM_SIZE for place in places if place < CART
@@ -168,7 +196,7 @@ class Poke:
             rows = np.full((1, n), values)
         else:
             raise EmulatorError(self._wrong(f"{values.dtype}{list(values.shape)}"))
-        target = self._room[: len(rows)]
+        target: Any = self._room[: len(rows)]
         target.assign(rows.astype(np.uint8))
         return target
 

@@ -262,6 +262,8 @@ ROWS = 2048
 """Number of rows of the control table: 512 instructions, and variants by `SLOW_FETCH` (the idle row; the service
 then fetches the instruction) and `WAITS` (a branch that may close a waiting loop).
 """
+HOOK_TABLE_WORDS = 4096
+"""Words behind the control table on the device, for hooks (`kernels/sm83/hooks.py`)."""
 
 
 @functools.cache  # a run makes five emulators or more; one table takes 40 ms

@@ -14,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
+from emulator.rom.control_rows import HOOK_TABLE_WORDS
 
 MEANINGS = 1
 """Version number, raised when a field of `Console`, or an offset in the memory row, changes its meaning but not its
@@ -191,7 +192,7 @@ class Batch:
     ram: wp.array2d[wp.uint8]  # [N, row_stride]
     rom: wp.array[wp.uint8]  # all ROMs, one after another
     words: wp.array[wp.uint32]  # per ROM byte: control row and marks | immediate << 16
-    control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words
+    control: wp.array[wp.uint32]  # control rows (isa.py): ROWS of ROW_WORDS words, and the hooks
     order: wp.array[wp.int32]  # [N] env by launch slot
     tail: wp.array[wp.uint32]  # [2 + N] consoles that are left (launch/launch_tail.py); 0 between launches
     ram_base: wp.uint64  # the same arrays as raw addresses
@@ -241,7 +242,8 @@ def allocate(layout: Layout, rom: np.ndarray, words: np.ndarray, control: np.nda
     batch.ram = wp.zeros((n, stride), dtype=wp.uint8, device=device)
     batch.rom = wp.array(rom, dtype=wp.uint8, device=device)
     batch.words = wp.array(words, dtype=wp.uint32, device=device)
-    batch.control = wp.array(control, dtype=wp.uint32, device=device)
+    hooks = np.zeros(HOOK_TABLE_WORDS, np.uint32)
+    batch.control = wp.array(np.concatenate([control, hooks]), dtype=wp.uint32, device=device)
     batch.order = wp.array(np.arange(n, dtype=np.int32), dtype=wp.int32, device=device)
     batch.tail = wp.zeros(2 + n, dtype=wp.uint32, device=device)
     batch.ram_base = batch.ram.ptr

@@ -21,6 +21,7 @@ FLOORS = (
     ("launch",),
     ("hot_code",),
     ("frame_launcher",),
+    ("device_access",),
     ("emulator",),
     ("sound",),
     ("",),

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from dmglab.pyboy import PyBoy
 from emulator import Cartridge, Emulator, EmulatorError, Symbols
 
 pytestmark = pytest.mark.warp
+POCKET_QUEST = str(Path(__file__).parents[2] / "assets" / "games" / "pocket_quest" / "pocket_quest.gb")
 GROUPS: dict[str, Any] = {
     "work": (0xC000, 300), "several": (0xC000, 0xFF80, (0xFE00, 8)), "map": (0x9800, 64),
     "registers": (0xFF00, 0xFF04, 0xFF0F, 0xFF41, 0xFF44, 0xFFFF), "rom": (0x3FFE, 4), "echo": 0xE002,
@@ -60,6 +62,21 @@ def test_watched_bytes_are_what_peek_reads(engine: tuple[str, Any], busy: Cartri
         for name, view in views.items():
             for env in range(3):
                 assert view[env].tolist() == memory[env][ADDRESSES[name]].tolist(), (step, name, env)
+
+
+def test_watched_bytes_are_what_the_stand_in_for_pyboy_reads() -> None:
+    with PyBoy(POCKET_QUEST) as pyboy:
+        pyboy.tick(80)
+        emulator = pyboy.machine.emulator
+        areas: dict[str, Any] = {"work": (0xC000, 512), "high": (0xFF80, 127), "map": (0x9800, 64), "rom": (0x4000, 16)}
+        watch, ended = (emulator.watch(**areas) for _ in range(2))
+        emulator.off(ended)
+        for button in ("start", "a", "down", "right") * 4:
+            pyboy.button(button)
+            pyboy.tick(9, False)
+            for name, (start, length) in areas.items():
+                assert watch[name].numpy()[0].tolist() == pyboy.memory[start : start + length], (button, name)
+        assert ended["work"].numpy().tolist() != watch["work"].numpy().tolist()
 
 
 def test_banks_are_read_whichever_is_switched_in(device: str, micro_roms: dict, symbols: Symbols) -> None:
@@ -112,7 +129,7 @@ def refused_file(emulator: Emulator, text: str, path: Path) -> None:
     emulator.watch(Symbols(path), x="wTicks")
 
 
-REFUSED: dict[str, tuple[Callable[[Emulator, Path], Any], str]] = {
+REFUSED: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
     "unknown name": (lambda e, f: e.watch(x="wTick"), "Symbol not found: wTick; did you mean wTicks"),
     "no file": (lambda e, f: Symbols(f / "x.sym"), r"x\.sym: no such symbol file"),
     "other ROM": (lambda e, f: refused_file(e, "2c:4010 Far", f / "x.sym"), "Far lies in ROM bank 2C, .*bank 01"),
@@ -125,8 +142,10 @@ REFUSED: dict[str, tuple[Callable[[Emulator, Path], Any], str]] = {
     "no RAM bank": (lambda e, f: e.watch(x=(1, 0xA000)), "address 01:A000: there is no such bank; .* 0 bytes"),
     "Color's bank": (lambda e, f: e.watch(x=(2, 0xD000)), "only a Game Boy Color has it"),
     "no place": (lambda e, f: e.watch(x=1.5), "1.5: give an address, a name"),
-    "no name": (lambda e, f: e.watch(x=0xC000)["y"], "'y' is not watched; watched are x"),
+    "no name": (lambda e, f: e.watch(x=0xC000)["y"], "'y' is not watched; watched: x"),
     "values": (lambda e, f: e.poke(0xC000, np.zeros(3, np.uint8)), r"uint8\[3\]: give a byte, or uint8\[2, 1\]"),
+    "list of lists": (lambda e, f: e.poke([[None]], 1), "None: give an address"),
+    "out": (lambda e, f: e.watch(x=1, out=np.zeros(3)), "give a Warp array, uint8.2, 1."),
     "floats": (lambda e, f: e.poke(0xC000, 1.5), r"float64\[\]: give a byte"),
     "register": (lambda e, f: e.poke(0xFF40, 1), "0xFF40 is no RAM"),
     "mask": (lambda e, f: e.run(mask=[1, 0, 1]), r"mask: shape \(3,\): give one value"),

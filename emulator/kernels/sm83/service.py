@@ -15,6 +15,7 @@ from emulator.kernels.memory.address_map import address_in, fast_bits, is_flat
 from emulator.kernels.memory.mapper import mapper_write, update_map
 from emulator.kernels.ppu.oam_corruption import ppu_oam_bug
 from emulator.kernels.ppu.vram_oam_access import ppu_vram_window, vram_access_here
+from emulator.kernels.sm83.hooks import TABLE_AT, run_hooks
 from emulator.kernels.sm83.idle_loops_ram import skip_countdown, write_dma_and_wait
 from emulator.kernels.sm83.idle_loops_stat import read_status, slow_read, wait_for_register
 from emulator.kernels.sm83.interrupts import HALT, act_at_deadline, control_op, halt_plainly
@@ -63,6 +64,7 @@ class ServiceLocals:
     turns: wp.uint32
     answer: wp.uint32
     look: wp.uint32
+    hooked: wp.uint32
 
 
 @wp.func(inline=False)
@@ -183,11 +185,17 @@ def inc_dec_oam_bug(c: wp.ref[Console], mem: Q, rom: Q, before: U, t: U):
 
 @wp.func
 def answer_fetch(c: wp.ref[Console], mem: Q, rom: Q, control: Q, scratch: Q, idle_skip: U):
-    """Store the word at PC in the mailbox; handle the byte that the HALT bug reads twice."""
+    """Store the word at PC in the mailbox, and run its hooks; handle the byte that the HALT bug reads twice."""
+    o = ServiceLocals()
+    o.hooked = U(0)
     skipped = c.halt_bug
     word = fetch_slow(c, mem, rom, control, c.pc, c.now)
+    if c.pc < U(VRAM) and ld32(control + Q(U(TABLE_AT))) != U(0):
+        o.hooked = run_hooks(c, mem, rom, control, c.pc)
+        if o.hooked != U(0):
+            c.stable = c.now  # no turn of a waiting loop with a hook is skipped
     c.pc = (c.pc - skipped) & WORD
-    if (word & U(COUNTDOWN)) != U(0) and idle_skip != U(0):
+    if (word & U(COUNTDOWN)) != U(0) and idle_skip != U(0) and o.hooked == U(0):
         skip_countdown(c)
     st32(scratch + Q(U(WORD_AT)), word)
 
