@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dmglab.policies import Policy, load_policy
     from dmglab.training import Checkpoint, Run, runs, train
     from emulator import Cartridge, Emulator, EmulatorError, Snapshot, Symbols
+    from trainer_core.envs.ram_terms import RamTerms
     from trainer_core.wire.errors import LabError
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "LabError",
     "Memory",
     "Policy",
+    "RamTerms",
     "Run",
     "Snapshot",
     "Symbols",
@@ -69,6 +71,7 @@ _MODULE_OF = {
     "make_sb3": "dmglab.environments",
     "make_torchrl": "dmglab.environments",
     "Policy": "dmglab.policies",
+    "RamTerms": "trainer_core.envs.ram_terms",
     "load_policy": "dmglab.policies",
     "Checkpoint": "dmglab.training",
     "Run": "dmglab.training",

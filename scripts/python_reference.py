@@ -18,7 +18,7 @@ import dmglab
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 ROOMS = {
     "One console": ("GameBoy", "Memory"),
-    "Many consoles": ("Emulator", "Cartridge", "Snapshot", "Symbols"),
+    "Many consoles": ("Emulator", "Cartridge", "Snapshot", "Symbols", "RamTerms"),
     "Environments": ("make", "BatchedEnv", "make_sb3", "make_torchrl"),
     "Tasks and ROMs": ("tasks", "make_task", "roms"),
     "Training": ("train", "runs", "Run", "Checkpoint"),
@@ -34,6 +34,7 @@ SHOWN = {
         "close",
     ),
     "Memory": (),
+    "RamTerms": ("watching", "step", "restart", "take"),
     "Snapshot": ("save", "load"),
     "Symbols": ("lookup", "size"),
 }  # fmt: skip

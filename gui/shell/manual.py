@@ -44,7 +44,7 @@ FIRST = DOCS / "guide" / "start.md"
 NEWS = (CHECKOUT or DOCS) / "CHANGELOG.md"
 GUIDE = (
     "start", "play", "my_game", "train", "compare", "deploy_and_record", "many_runs_and_machines", "disk",
-    "other_trainers", "offline", "arc_and_language_models", "python", "from_pyboy", "troubleshooting",
+    "other_trainers", "offline", "arc_and_language_models", "python", "from_pyboy", "memory", "troubleshooting",
 )  # fmt: skip
 """Pages of the guide in their order."""
 LIST_WIDTH, PICTURE_WIDTH, ROW = 232, 640, 24

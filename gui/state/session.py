@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gui.kit.settings import Settings
+from gui.kit.words import tr
 from trainer_core.lab.arc_games import list_games
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.task_lists import split_tasks
@@ -87,7 +88,10 @@ class Session(QObject):
 
     def task_titles(self) -> dict[str, str]:
         """Return the title of each task by id: the home's own tasks and those that come with the app."""
-        found = {task.id: task.manifest.title for task in list_tasks(self._home)}
+        found = {}
+        for task in list_tasks(self._home):
+            title = task.manifest.title
+            found[task.id] = f"{title} · {tr('reads RAM')}" if task.manifest.badge else title
         if FIRST_TASK in found:
             found = {FIRST_TASK: found.pop(FIRST_TASK), **found}
         for task_id in BUILT_IN_TASKS:

@@ -28,7 +28,8 @@ MAX_SHADE, MOST_PICTURES = 3, 180
 class TaskPictures:
     start: np.ndarray
     """A start state, u8[H, W] of shades 0 to 3: the whole screen, or 72x80 as the policy sees the first one."""
-    goal: np.ndarray
+    goal: np.ndarray | None
+    """A goal picture; None in a score task."""
     starts: int
     held_out: int
     tau: float
@@ -48,8 +49,8 @@ def read_task_pictures(task: str, home: HomePaths) -> TaskPictures | None:
             start, template = screens
         else:
             start = read_pictures(found.starts_path, "pictures", 1)[0]
-            template = read_pictures(found.goal_path, "templates", 1)[0]
-        if start.max() <= MAX_SHADE and template.max() <= MAX_SHADE:
+            template = read_pictures(found.goal_path, "templates", 1)[0] if found.manifest.has_goal else None
+        if start.max() <= MAX_SHADE and (template is None or template.max() <= MAX_SHADE):
             horizon = found.manifest.episode.horizon
             return TaskPictures(start, template, starts.count, starts.heldout, goal.tau, horizon)
     return None

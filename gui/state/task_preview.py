@@ -77,6 +77,8 @@ class TaskPreview(QWidget):
                 self._paint_words(
                     painter, QRect(rect.left(), rect.bottom() + 1, rect.width() + GAP - 8, CAPTION), head, text
                 )
+            if found.goal is None:
+                return
             middle = QPoint(left + size.width() + GAP // 2, top + size.height() // 2)
             tip = middle + QPoint(ARROW // 2, 0)
             painter.setPen(QPen(QColor(colors.muted), 2))
@@ -93,7 +95,8 @@ class TaskPreview(QWidget):
             goal = tr("near enough at a distance of {tau:g}", tau=found.tau)
         else:
             goal = tr("one picture is the goal")
-        return (found.start, tr("Start"), starts), (found.goal, tr("Goal"), goal)
+        start = (found.start, tr("Start"), starts)
+        return (start,) if found.goal is None else (start, (found.goal, tr("Goal"), goal))
 
     def _paint_words(self, painter: QPainter, line: QRect, head: str, text: str) -> None:
         colors, flags = theme.current(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

@@ -22,7 +22,7 @@ from trainer_core.envs.task_files import load_goal, load_rom
 from trainer_core.lab.manifest_checks import is_file_name
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import REGISTER, registered_roms
-from trainer_core.lab.tasks import Task, load_task, verify_file
+from trainer_core.lab.tasks import Task, load_task, verify_file, verify_goal
 from trainer_core.wire.decoding import parsing
 from trainer_core.wire.errors import TaskError
 
@@ -38,7 +38,7 @@ def export_task(task: Task, out: Path) -> dict[str, Any]:
     _verify(task)
     if out.exists() and not out.is_file():
         raise TaskError(f"{out}: not a file that could be replaced")
-    names = [MANIFEST, task.manifest.starts.file, task.manifest.goal.file]
+    names = [MANIFEST, *filter(None, (task.manifest.starts.file, task.manifest.goal.file))]
     names += [task.manifest.demo.file] if task.manifest.demo else []
     names += [INPUTS] if (task.folder / INPUTS).is_file() else []
     partial = out.with_name(f".{out.name}.tmp")
@@ -136,8 +136,9 @@ def _verify(task: Task) -> None:
     manifest = task.manifest
     find_success_function(manifest.success)
     verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
-    verify_file(task.goal_path, manifest.goal.sha256, "goal template")
-    load_goal(task.goal_path)
+    verify_goal(task)
+    if manifest.has_goal:
+        load_goal(task.goal_path)
     if (task.folder / INPUTS).is_file():
         read_scripts(task.folder / INPUTS, manifest.codec)
     states = [demo.start for demo in task_demonstrations(task)]

@@ -32,6 +32,7 @@ from trainer_core.envs.task_files import save_goal
 from trainer_core.lab import durable_files
 from trainer_core.lab.manifest_checks import ID_RULE, is_task_id
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.ram_reward import MOST_BYTES
 from trainer_core.lab.tasks import (
     Codec,
     Demo,
@@ -283,12 +284,32 @@ def file_sha256(path: Path) -> str:
 def manifest_toml(manifest: TaskManifest) -> bytes:
     """Return the manifest as TOML: scalars first, then one table per part."""
     parts = {k: v for k, v in msgspec.to_builtins(manifest).items() if v is not None}
-    scalars = {key: value for key, value in parts.items() if not isinstance(value, dict)}
-    lines = [f"{key} = {_value(value)}" for key, value in scalars.items()]
-    for key, table in parts.items():
-        if isinstance(table, dict) and table:
-            lines += ["", f"[{key}]", *(f"{name} = {_value(v)}" for name, v in table.items())]
-    return ("\n".join(lines) + "\n").encode()
+    if not manifest.has_goal:
+        del parts["goal"]
+    return ("\n".join(_lines(parts, "")) + "\n").encode()
+
+
+def _lines(table: dict[str, Any], name: str) -> Iterator[str]:
+    """Yield the lines of a table: its values, then the tables and lists of tables in it, whose names begin with
+    `name`."""
+    inner = {
+        k: v
+        for k, v in table.items()
+        if isinstance(v, dict) or (v and isinstance(v, (list, tuple)) and isinstance(v[0], dict))
+    }
+    shown = _places if name == "ram.watch." else _value
+    yield from (f"{key} = {shown(value)}" for key, value in table.items() if key not in inner)
+    for key, value in inner.items():
+        heading = f"[{name}{key}]" if isinstance(value, dict) else f"[[{name}{key}]]"
+        for one in filter(None, [value] if isinstance(value, dict) else value):
+            yield from ("", heading, *_lines(one, f"{name}{key}."))
+
+
+def _places(value: object) -> str:
+    """Return watched places, with addresses in hexadecimal."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_places, value))}]"
+    return f"0x{value:04X}" if isinstance(value, int) and value > MOST_BYTES else _value(value)
 
 
 def _value(value: object) -> str:

@@ -55,7 +55,7 @@ def check_task(
         problems.append(f"{solved} of {len(start_dist)} start states look like the goal")
     rng = torch.Generator().manual_seed(seed)
     found = _spread(env, uniform(env.num_actions, rng), episodes, tell)
-    nearest, hidden = env.nearest, env.hidden
+    nearest, hidden, parts_of_reward = env.nearest, env.hidden, env.reward_parts()
     env.close()
     if found.success_rate > RANDOM_ALLOWED:
         warnings.append(
@@ -87,6 +87,7 @@ def check_task(
         "false_positive_rate": found.success_rate,
         "nearest_random_picture": round(nearest, 5),
         "hidden_screens": round(hidden, 4),
+        **({"badge": task.manifest.badge, "random_reward": parts_of_reward} if task.manifest.badge else {}),
         "problems": problems,
         "warnings": [*warnings, *_reward_warnings(task)],
         **({"error": f"{task.id}: {problems[0]}"} if problems else {}),
@@ -234,7 +235,7 @@ def _ways(task: Task, replays: list[Replay]) -> tuple[list[str], list[str]]:
             problems.append(f"demonstration {number}: done does not fire within its {apart} steps")
         elif replay.done > horizon:
             problems.append(f"demonstration {number} needs {replay.done} steps, horizon {horizon}")
-    if replays:
+    if replays or not task.manifest.has_goal:
         return problems, []
     return problems, [
         "no demonstration: nothing shows that the goal can be reached; add one with "

@@ -186,6 +186,14 @@ rom add | rom.add | file | register ROM files; they stay in their folders
 rom remove | rom.remove | rom | remove a ROM from the register; its file stays
     rom remove game.gb
     rom remove 0a1b2c3d4e5f
+ram | - | - | find the bytes of memory that mean something
+    ram find pocket_quest/leave_bedroom
+ram find | ram.find | task | rank bytes of memory that behave like coordinates, a map, health, counters or flags
+    ram find pocket_quest/leave_bedroom
+    ram find game.gb --state start.npz --json
+ram task | ram.task | - | make a task whose reward reads memory
+    ram task --id mine/walk --base pocket_quest/leave_bedroom --watch map=0xC14F --maximise map
+    ram task --id mine/explore --base mine/door --watch x=C1FD y=C1FE --term "places=0.1*new(x, y)" --reads-ram
 sound | sound.run | task | write the sound of a game as a WAV file
     sound game.gb --out game.wav
     sound pocket_quest/leave_bedroom --frames 600 --channels 12

@@ -14,7 +14,7 @@ from trainer_core.cli.output import Result, fields, table
 from trainer_core.cli.progress import PreparingLine, tell_progress
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
-from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, broken_tasks, find_task, list_tasks, verify_file
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, broken_tasks, find_task, list_tasks, verify_file, verify_goal
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import MAX_SEED, limits
 from trainer_core.wire.regular_files import is_regular
@@ -69,7 +69,8 @@ def list_all(argv: list[str]) -> dict[str, Any]:
 
 
 def _state(row: dict[str, str]) -> str:
-    return "broken" if "broken" in row else "warning" if "warning" in row else "ready"
+    state = "broken" if "broken" in row else "warning" if "warning" in row else "ready"
+    return ", ".join(filter(None, (state, row.get("badge"))))
 
 
 def check(argv: list[str]) -> dict[str, Any]:
@@ -129,9 +130,10 @@ def one_thread() -> None:
 def _row(task: Task, home: HomePaths) -> dict[str, str]:
     """Return id and title; `broken` says why the task is unusable now, `warning` why it is not advisable."""
     row = {"id": task.id, "title": task.manifest.title}
+    row |= {"badge": task.manifest.badge} if task.manifest.badge else {}
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
-        verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
+        verify_goal(task)
         if not is_regular(rom_path(task, home)):
             raise LabError(f"{rom_path(task, home)}: the ROM is not there; see `dmglab rom list`")
     except LabError as error:

@@ -182,15 +182,18 @@ class Episodes:
         self.best.copy_(self.dist)
         return self.start_pictures[starts]
 
-    def judge(self, pictures: Tensor) -> Outcome:
-        """Score one step that led to `pictures` u8[N, H, W]; ended episodes begin again."""
+    def judge(self, pictures: Tensor, ram: tuple[Tensor, Tensor] | None = None) -> Outcome:
+        """Score one step that led to `pictures` u8[N, H, W]; ended episodes begin again.
+
+        `ram`: reward f32[N] and done bool[N] of the task's RAM terms.
+        """
         dist, hashes = self._reader.read(pictures)
         novelty = self.counts.visit(hashes) if self.counts is not None else None
         before = Standing(self.dist, self.held, self.steps, self.best)
         rules = self.rules
         if self.curriculum is not None:
             rules = rules._replace(horizon=self.curriculum.limit[self.start_index])
-        score = score_step(rules, before, dist, novelty)
+        score = score_step(rules, before, dist, novelty, ram)
         reached = score.standing
         reset_mask = score.done | score.trunc
         next_start = self.start_index

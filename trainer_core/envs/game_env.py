@@ -18,6 +18,7 @@ from trainer_core.envs.frame_stack import FrameStack
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.picture_reader_serial import SerialReader
 from trainer_core.envs.preparing import Preparing, silent
+from trainer_core.envs.ram_terms import RamTerms, WatchedRam
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.sharded_emulator import ShardedEmulator, shards_for
 from trainer_core.envs.state_checks import check_keys
@@ -57,8 +58,16 @@ class GameEnv:
     demonstrations.
     """
 
-    def __init__(self, task: Task, emulator: ShardedEmulator, episodes: Episodes, options: GameOptions) -> None:
-        """Make the environment of the consoles `emulator`, which hold every start state of `episodes`.
+    def __init__(
+        self,
+        task: Task,
+        emulator: ShardedEmulator,
+        episodes: Episodes,
+        options: GameOptions,
+        ram: WatchedRam | None = None,
+    ) -> None:
+        """Make the environment of the consoles `emulator`, which hold every start state of `episodes`; `ram` are the
+        terms of a task that reads memory.
 
         Use `open`, which makes both.
         """
@@ -77,7 +86,12 @@ class GameEnv:
         self.shortest_limit = min(self.horizon, LIMIT_LEAST if episodes.curriculum else self.horizon)
         self.start_set = episodes.start_set
         """Own starts of the task; a curriculum also draws walks and states along the demonstrations."""
-        height, width = episodes.start_pictures.shape[1:]
+        self.ram = ram
+        self._start_obs = (
+            episodes.start_pictures if ram is None else ram.with_rows(episodes.start_pictures, ram.terms.starts)
+        )
+        """Observation at every start."""
+        height, width = self._start_obs.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
         self._stack = FrameStack(self.num_envs, self.stack_k, height, width, self.device)
         self.stopwatch = Stopwatch(self.device)
@@ -95,7 +109,8 @@ class GameEnv:
         emulator = ShardedEmulator(
             parts.cartridge, options.num_envs, device, shards_for(options.num_envs, device), hot_code=options.hot_code
         )
-        return cls(task, emulator, _Opening(task, parts, emulator, options, tell or silent()).episodes(), options)
+        opening = _Opening(task, parts, emulator, options, tell or silent())
+        return cls(task, emulator, opening.episodes(), options, opening.ram)
 
     @property
     def obs(self) -> Tensor:
@@ -116,12 +131,17 @@ class GameEnv:
     def reset(self, seed: int | None = None) -> Tensor:
         if seed is not None:
             self.episodes.seed(seed)
+            if self.ram is not None:
+                self.ram.terms.forget()
         return self.reset_to(self.episodes.draw_starts())
 
     def reset_to(self, starts: Tensor) -> Tensor:
         check_tensor("starts", starts, torch.int64, (self.num_envs,), self.device)
         self.emulator.put_at(starts)
-        return self._stack.fill(self.episodes.begin(starts))
+        self.episodes.begin(starts)
+        if self.ram is not None:
+            self.ram.terms.restart(torch.ones_like(self.episodes.steps, dtype=torch.bool), starts)
+        return self._stack.fill(self._start_obs[starts])
 
     def step(self, actions: Tensor) -> StepResult:
         emulator = self.emulator
@@ -132,13 +152,16 @@ class GameEnv:
             torch.index_select(self._masks, 0, actions, out=emulator.buttons)
             emulator.run(self._frames, self._release)
         with self.stopwatch("observe"):
-            pictures = emulator.observe()
-            out = self.episodes.judge(pictures)
+            pictures, ram = emulator.observe(), self.ram
+            out = self.episodes.judge(pictures, ram.terms.step(self.episodes.steps) if ram else None)
             emulator.mask.copy_(out.reset_mask)
             emulator.index.copy_(out.next_start)
             if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
                 emulator.reset()
-            self._stack.push(pictures, out.reset_mask, self.episodes.start_pictures, out.next_start)
+            if ram is not None:
+                pictures = ram.with_rows(pictures, ram.terms.watched)
+                ram.terms.restart(out.reset_mask, out.next_start)
+            self._stack.push(pictures, out.reset_mask, self._start_obs, out.next_start)
             info = self._info(out)
         return StepResult(self._stack.obs, out.reward, out.done, out.trunc, self._stack.final, info)
 
@@ -146,6 +169,10 @@ class GameEnv:
         if self.info_mode == "full":
             return step_info(out)
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
+
+    def reward_parts(self) -> dict[str, float]:
+        """Return the means of the RAM terms and of the score since the last call; this waits for the device."""
+        return self.ram.terms.take() if self.ram else {}
 
     def screens(self, count: int) -> Tensor:
         return self.emulator.screens(count)
@@ -155,14 +182,17 @@ class GameEnv:
             "machines": self.emulator.state_dict(),
             "obs": self._stack.obs.cpu(),
             "episodes": self.episodes.state_dict(),
-        }
+        } | ({"ram": self.ram.terms.state_dict()} if self.ram else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of `state_dict`. Raises CheckpointError for an invalid one; the envs then need `reset`."""
-        check_keys(state, ("machines", "obs", "episodes"), "the envs' state")
+        check_keys(state, ("machines", "obs", "episodes", *(("ram",) if self.ram else ())), "the envs' state")
         self.emulator.load_state_dict(state["machines"])
         self._stack.load(state["obs"])
         self.episodes.load_state_dict(state["episodes"])
+        if self.ram is not None:
+            self.ram.terms.load_state_dict(state["ram"])
+            self.emulator.read_watched()
 
     def close(self) -> None:
         self.emulator.close()
@@ -176,6 +206,8 @@ class _Opening:
     ) -> None:
         self.task, self.parts, self.emulator, self.options, self._tell = task, parts, emulator, options, tell
         self.device, self._codec = torch.device(options.device), task.manifest.codec
+        self.ram: WatchedRam | None = None
+        """Terms of the task's memory, once `episodes` has made them."""
 
     def episodes(self) -> Episodes:
         """Store all start states in the consoles; return the task's episodes with them."""
@@ -186,7 +218,12 @@ class _Opening:
         # Separate kernels: torch takes a third of the time of emulating a step for this on a CPU.
         reader: Reader = SerialReader(goal, count) if on_cpu else WarpReader(goal, count, self.device)
         demos, first, starts = self._put_in_starts(own, reader)
-        start_pictures = self._start_pictures(starts)
+        read = manifest.ram and self.emulator.watch(manifest.ram.items)
+        start_pictures, at_starts = self._start_pictures(starts, read)
+        if manifest.ram is not None:
+            novelty = options.novelty and not options.held_out
+            terms = RamTerms(manifest.ram.program(), read, at_starts, manifest.episode.horizon, novelty=novelty)
+            self.ram = WatchedRam(terms, manifest.ram.rows)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         return Episodes(
             count,
@@ -217,6 +254,7 @@ class _Opening:
         Returns these demonstrations, the index of the first state along them, and the number of starts.
         """
         parts, codec, share = self.parts, self._codec, self.options.demo_share
+        share = share if self.task.manifest.has_goal else 0.0  # nothing to walk to
         demos = task_demonstrations(self.task) if share > 0 else []
         along = states_along(parts.cartridge, demos, codec, str(self.device), self._tell)
         walked: list[Snapshot] = []
@@ -269,11 +307,14 @@ class _Opening:
         frames, actions = codec.frames_per_step, len(codec.masks)
         return Explorer(self.emulator, press, at_goal, actions, seed, frames=frames, tell=self._tell)
 
-    def _start_pictures(self, count: int) -> Tensor:
-        """Return u8[S, 72, 80], the observation at each of the `count` start states."""
-        found = []
+    def _start_pictures(self, count: int, watched: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return u8[S, 72, 80] and u8[S, B], picture and `watched` bytes at each of the `count` start states."""
+        found, read = [], []
         for some in torch.arange(count, device=self.device).split(self.options.num_envs):
             self._tell("pictures of starts", int(some[0]), count)
             self.emulator.put_at(some)
             found.append(self.emulator.observe()[: len(some)].clone())
-        return torch.cat(found)
+            if watched is not None:
+                self.emulator.read_watched()
+                read.append(watched[: len(some)].clone())
+        return torch.cat(found), torch.cat(read) if read else torch.empty(0)

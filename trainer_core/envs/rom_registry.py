@@ -133,7 +133,8 @@ def _hash(path: Path) -> str:
 
 
 def _profile_row(profile: Profile, enabled: bool) -> dict[str, Any]:
-    row = msgspec.to_builtins(profile) | {"enabled": enabled}
+    row = msgspec.to_builtins(msgspec.structs.replace(profile, ram=None)) | {"enabled": enabled}
+    row["ram"] = profile.ram is not None
     if not enabled:
         row["instructions"] = (
             f"disabled: bring your own copy of {profile.title}, SHA-1 {profile.sha1}, and register "

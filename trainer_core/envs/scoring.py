@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from trainer_core.lab.tasks import Goal, Reward, TaskManifest
 from trainer_core.wire.errors import TaskError
 
@@ -135,18 +137,22 @@ def make_rules(reward: Reward, goal: Goal, horizon: int, success: str) -> Rules:
 
 def task_rules(manifest: TaskManifest) -> Rules:
     """Return the scoring rules in a task's manifest. Raises TaskError for an unknown success function."""
-    return make_rules(manifest.reward, manifest.goal, manifest.episode.horizon, manifest.success)
+    reward = manifest.reward if manifest.has_goal else msgspec.structs.replace(manifest.reward, alpha=0.0)
+    return make_rules(reward, manifest.goal, manifest.episode.horizon, manifest.success)
 
 
-def score_step(rules: Rules, before: Standing, dist: Any, novelty: Any = None) -> Score:
+def score_step(rules: Rules, before: Standing, dist: Any, novelty: Any = None, ram: Any = None) -> Score:
     """Score the step from `before` to a picture at goal distance `dist`, f32[N].
 
     `novelty` is 1 / sqrt(number of times the picture was seen), f32[N]. None pays no novelty, as in validation and the
-    player, whose results must not depend on what a run has seen.
+    player, whose results must not depend on what a run has seen. `ram` is (reward f32[N], done bool[N]) of the task's
+    RAM terms, if it has any.
     """
     steps = before.steps + 1
     held = (before.held + 1) * (dist < rules.tau)
     done = rules.success(Progress(dist, held, rules.tau, rules.hold_steps))
+    if ram is not None:
+        done = done | ram[1]
     trunc = (steps >= rules.horizon) & ~done
     best, come = before.best, before.dist - dist
     if rules.shaping == "new_minimum":
@@ -156,4 +162,6 @@ def score_step(rules: Rules, before: Standing, dist: Any, novelty: Any = None) -
     reward = rules.alpha * come - rules.step_cost + rules.goal_bonus * done
     if novelty is not None:
         reward = reward + rules.novelty_bonus * novelty
+    if ram is not None:
+        reward = reward + ram[0]
     return Score(reward, done, trunc, Standing(dist, held, steps, best))

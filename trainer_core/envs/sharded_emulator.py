@@ -19,6 +19,7 @@ from torch import Tensor
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
+from emulator.launch.watched_memory import Watch, addresses_of
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from trainer_core.envs.compile_progress import tell_on_stderr
 from trainer_core.envs.state_checks import check_like, meta_bytes
@@ -73,6 +74,7 @@ class ShardedEmulator:
         ]
         self._pool = ThreadPoolExecutor(max(1, shards - 1))  # threads start when needed
         self._caches: list[StateCache] = []
+        self._watches: list[Watch] = []
 
     def wait_for_kernels(self) -> None:
         """Block until every kernel that launches use is compiled (for measurements)."""
@@ -86,6 +88,19 @@ class ShardedEmulator:
         tensors = (self.buttons, self.pictures, self.mask, self.index)
         total = sum(array.capacity for array in arrays) + sum(t.nbytes for t in tensors)
         return total / len(self.buttons)
+
+    def watch(self, groups: dict[str, Any]) -> Tensor:
+        """Watch bytes of all consoles, as `Emulator.watch` does; return u8[N, B], which every `run` overwrites."""
+        counts = [len(addresses_of(item, self.emulators[0].symbols)) for item in groups.values()]
+        out = torch.zeros((len(self.buttons), sum(counts)), dtype=torch.uint8, device=self.buttons.device)
+        for emulator, part in zip(self.emulators, self.slices, strict=True):
+            self._watches.append(emulator.watch(out=wp.from_torch(out[part]), **groups))
+        return out
+
+    def read_watched(self) -> None:
+        """Read the watched bytes now: after a reset they are still those of the last run."""
+        for watch in self._watches:
+            watch.update()
 
     def set_starts(self, snapshots: list[Any]) -> None:
         self._caches = [emulator.state_cache(snapshots) for emulator in self.emulators]

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from emulator.launch.watched_memory import Watch
 from emulator.state.npz import ArchiveError, Wanted, read_arrays
 from trainer_core.envs.compile_progress import tell_on_stderr
 from trainer_core.envs.judge import Judge
+from trainer_core.envs.ram_judge import RamJudge, ram_rows
 from trainer_core.envs.scoring import task_rules
 from trainer_core.envs.task_files import load_task_parts
 from trainer_core.lab.arc_games import is_arc
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.ram_reward import Ram
 from trainer_core.lab.roms import ROM_SUFFIXES, named_rom
 from trainer_core.lab.tasks import Codec, Reward, find_task
 from trainer_core.wire.buttons import MASK_BITS
@@ -66,7 +69,7 @@ class Game(Protocol):
         ...
 
     def observation(self) -> np.ndarray:
-        """Return u8[72, 80], the downsampled picture; a network's input."""
+        """Return u8[H, W], the downsampled picture, 72 by 80, and below it the memory that a policy sees."""
         ...
 
     def snapshot(self) -> Any:
@@ -108,6 +111,20 @@ class ConsoleGame:
         self._cache = self._emulator.state_cache(self._starts)
         self._buttons = np.zeros(1, np.uint8)
         self.num_starts = len(self._starts)
+        self._watch: Watch | None = None
+        self._rows = 0
+
+    def read_ram(self, ram: Ram) -> None:
+        """Watch the bytes that a task reads, for its judge, and for the observation if its policy sees them."""
+        self._watch, self._rows = self._emulator.watch(**ram.items), ram.rows
+        if self.judge is not None:
+            self.judge.ram = RamJudge(ram.program(), lambda: self._watched().tobytes())
+
+    def _watched(self) -> np.ndarray:
+        """Return u8[B], the watched bytes now."""
+        assert self._watch is not None
+        self._watch.update()
+        return self._watch.bytes.numpy()[0]
 
     def restart(self, start: int) -> None:
         self._emulator.reset(None, self._cache, np.array([start], np.int32))
@@ -124,7 +141,8 @@ class ConsoleGame:
         return self._emulator.screens.numpy()[0]
 
     def observation(self) -> np.ndarray:
-        return self._emulator.observations().numpy()[0].copy()
+        picture = self._emulator.observations().numpy()[0].copy()
+        return np.concatenate((picture, ram_rows(self._watched(), self._rows))) if self._rows else picture
 
     def snapshot(self) -> Snapshot:
         return self._emulator.snapshot()
@@ -239,6 +257,8 @@ def open_game(task_id: str, home: HomePaths, keep: Path | None = None) -> Game:
     tell_on_stderr()
     manifest = task.manifest
     judge = Judge(parts.templates, parts.mask, manifest.goal.distance, task_rules(manifest))
-    return ConsoleGame(
-        parts.cartridge, manifest.id, parts.starts, judge, manifest.codec, manifest.starts.indices(held_out=True)[0]
-    )
+    held_out = manifest.starts.indices(held_out=True)[0]
+    game = ConsoleGame(parts.cartridge, manifest.id, parts.starts, judge, manifest.codec, held_out)
+    if manifest.ram is not None:
+        game.read_ram(manifest.ram)
+    return game

@@ -19,11 +19,13 @@ from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.start_states import load_starts
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import REGISTER, rom_path
-from trainer_core.lab.tasks import Task, verify_file
+from trainer_core.lab.tasks import Task, verify_file, verify_goal
 from trainer_core.wire.errors import TaskError
 from trainer_core.wire.shades import MAX_SHADE
 
 SHAPE = (72, 80)
+NO_TEMPLATES = np.full((1, *SHAPE), MAX_SHADE, np.uint8), np.ones((1, *SHAPE), bool)
+"""Templates and mask of a score task: a dark picture, of which no distance is below its tau of 0."""
 MAX_GOAL_BYTES = 8 << 20
 """Greatest size of a goal file; some 1,400 templates fit, a goal has a few."""
 ARRAYS = {
@@ -105,9 +107,9 @@ def load_task_parts(task: Task, home: HomePaths, tell: Preparing | None = None) 
     """Load a task's files. Raises TaskError when ROM, starts or goal are missing or differ from the manifest."""
     manifest = task.manifest
     verify_file(task.starts_path, manifest.starts.sha256, "file of start states")
-    verify_file(task.goal_path, manifest.goal.sha256, "goal template")
+    verify_goal(task)
     cartridge = load_rom(task, home)
     starts = load_starts(task, cartridge, tell)
     if len(starts) != manifest.starts.count:
         raise TaskError(f"{task.starts_path}: {len(starts)} start states, the manifest says {manifest.starts.count}")
-    return TaskParts(cartridge, starts, *load_goal(task.goal_path))
+    return TaskParts(cartridge, starts, *(load_goal(task.goal_path) if manifest.has_goal else NO_TEMPLATES))

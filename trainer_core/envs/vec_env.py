@@ -192,11 +192,20 @@ class WrappedEnv:
     def start_index(self) -> Tensor:
         return self._env.start_index
 
+    def reward_parts(self) -> dict[str, float]:
+        """Return what the environment reports of its RAM terms; {} for one without."""
+        return reward_parts(self._env)
+
     def screens(self, count: int) -> Tensor:
         return self._env.screens(count)
 
     def close(self) -> None:
         self._env.close()
+
+
+def reward_parts(env: VecEnv) -> dict[str, float]:
+    """Return the means of the RAM terms of a task that reads memory since the last call; {} for other environments."""
+    return env.reward_parts() if hasattr(env, "reward_parts") else {}  # type: ignore[attr-defined]
 
 
 def check_tensor(name: str, found: Tensor, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device) -> None:

@@ -98,5 +98,5 @@ def check_ranges(path: Path, manifest: Any) -> None:
         if value is not None and not least <= value <= most:
             raise TaskError(f"{path}: training.{field} must lie in {least} to {most}, got {shown(value)}")
     tau = manifest.goal.tau
-    if not 0 < tau <= 1:
+    if manifest.has_goal and not 0 < tau <= 1:
         raise TaskError(f"{path}: goal.tau must be above 0 and at most 1, the largest distance, got {shown(tau)}")

@@ -20,6 +20,7 @@ import msgspec
 
 from trainer_core.lab.manifest_checks import SHA256_RULE, is_sha256, refuse_long_keys
 from trainer_core.lab.paths import ASSETS, HomePaths
+from trainer_core.lab.ram_reward import Ram
 from trainer_core.lab.tasks import Task
 from trainer_core.wire.errors import BAD_JSON, TaskError, shown
 from trainer_core.wire.regular_files import open_regular, read_regular
@@ -280,6 +281,8 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=T
     verified: bool
     """True if we compared the hash with a cartridge of our own."""
     stages: tuple[Stage, ...]
+    ram: Ram | None = None
+    """Watched bytes and terms for tasks of the game."""
 
 
 def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
@@ -290,8 +293,11 @@ def load_profiles(root: Path = ASSETS / "profiles") -> list[Profile]:
             data = read_regular(path)
             refuse_long_keys(path, data)
             raw = tomllib.loads(data.decode())
-            found.append(msgspec.convert(raw, Profile))
-        except (OSError, ValueError, OverflowError, RecursionError) as error:
+            profile = msgspec.convert(raw, Profile)
+            if profile.ram is not None:
+                profile.ram.program()
+            found.append(profile)
+        except (OSError, ValueError, OverflowError, RecursionError, TaskError) as error:
             raise TaskError(f"{path}: {shown(error, 120)}") from None
     return found
 

@@ -10,7 +10,7 @@ from trainer_core.lab.arc_games import RUNNER_ID, find_game, is_arc
 from trainer_core.lab.paths import HomePaths
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.task_lists import expand_tasks, is_list, is_several, split_tasks
-from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, find_task, verify_file
+from trainer_core.lab.tasks import BUILT_IN_TASKS, Task, find_task, verify_file, verify_goal
 from trainer_core.wire.algorithms import find_algorithm
 from trainer_core.wire.buttons import CODEC_ID
 from trainer_core.wire.checks import Check
@@ -64,7 +64,10 @@ def _mixable(task_id: str, home: HomePaths) -> Task:
     folder."""
     if task_id in BUILT_IN_TASKS or is_arc(task_id):
         raise ConfigError(f"{task_id} is no Game Boy: it trains alone, not beside other tasks")
-    return find_task(task_id, home)
+    task = find_task(task_id, home)
+    if task.manifest.ram is not None:
+        raise ConfigError(f"{task_id} reads RAM: it trains alone, not beside other tasks")
+    return task
 
 
 def _difference(first: Task, other: Task) -> str:
@@ -107,7 +110,7 @@ def _find_one(name: str, home: HomePaths) -> tuple[Check, dict[str, Task]]:
 def _check_files(task: Task, home: HomePaths) -> Check:
     try:
         verify_file(task.starts_path, task.manifest.starts.sha256, "file of start states")
-        verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
+        verify_goal(task)
         verify_file(rom_path(task, home), task.manifest.rom.sha256, "ROM")
     except TaskError as error:
         return _failed(str(error), PICK_ANOTHER)

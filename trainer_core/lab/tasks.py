@@ -26,6 +26,7 @@ from trainer_core.lab.manifest_checks import (
     refuse_unknown_keys,
 )
 from trainer_core.lab.paths import ASSETS, HomePaths, shipped_file
+from trainer_core.lab.ram_reward import BADGE, Ram, check_ram
 from trainer_core.wire.buttons import ALL_MASKS, CODEC_ID, CODECS
 from trainer_core.wire.errors import TaskError, shown
 from trainer_core.wire.regular_files import folders_with, read_regular
@@ -84,12 +85,17 @@ class Starts(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Goal(msgspec.Struct, kw_only=True, frozen=True):
+    """Goal pictures; a score task, which has none, has no file and a tau that no distance is below."""
+
     file: str
     sha256: str
     distance: str = "l1"
     """l1: mean absolute shade difference over the mask, / 3, so 0 to 1; mse likewise, / 9."""
     tau: float
     hold_steps: int = 1
+
+
+NO_GOAL = Goal(file="", sha256="", tau=0.0)
 
 
 class Demo(msgspec.Struct, kw_only=True, frozen=True):
@@ -146,11 +152,23 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
     codec: Codec = Codec()
     observation: Observation = Observation()
     starts: Starts
-    goal: Goal
+    goal: Goal = NO_GOAL
     episode: Episode
     reward: Reward = Reward()
     demo: Demo | None = None
     training: Training = Training()
+    ram: Ram | None = None
+    """Memory that reward, success or policy read; None in a task of pictures only."""
+
+    @property
+    def badge(self) -> str:
+        """What lists, cards and run info say of a task that reads memory; empty for one of pictures only."""
+        return BADGE if self.ram is not None else ""
+
+    @property
+    def has_goal(self) -> bool:
+        """True if there are goal pictures."""
+        return bool(self.goal.file)
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -289,6 +307,12 @@ def verify_file(path: Path, sha256: str, what: str) -> None:
         raise TaskError(f"{path}: this {what} has SHA-256 {found[:12]}..., the task was made for {sha256[:12]}...")
 
 
+def verify_goal(task: Task) -> None:
+    """Raise TaskError unless the task's goal pictures are those of its manifest, or it has none."""
+    if task.manifest.has_goal:
+        verify_file(task.goal_path, task.manifest.goal.sha256, "goal template")
+
+
 def _check(path: Path, manifest: TaskManifest) -> None:
     if manifest.schema != 1:
         raise TaskError(f"{path}: schema {shown(manifest.schema)} is not 1: update DMG Lab to read it")
@@ -310,7 +334,9 @@ def _check(path: Path, manifest: TaskManifest) -> None:
         )
     if not is_sha256(manifest.rom.sha256):
         raise TaskError(f"{path}: rom.sha256 '{shown(manifest.rom.sha256)}': {SHA256_RULE}")
-    parts = {"starts": manifest.starts, "goal": manifest.goal, "demo": manifest.demo}
+    if not manifest.has_goal and manifest.ram is None:
+        raise TaskError(f"{path}: Object missing required field `goal`")
+    parts = {"starts": manifest.starts, "goal": manifest.goal if manifest.has_goal else None, "demo": manifest.demo}
     for name, part in parts.items():
         if part is None:
             continue
@@ -333,5 +359,7 @@ def _check(path: Path, manifest: TaskManifest) -> None:
     check_ranges(path, manifest)
     if manifest.codec.release_after_frames > manifest.codec.frames_per_step:
         raise TaskError(f"{path}: release_after_frames must lie in 1..frames_per_step")
+    if manifest.ram is not None:
+        check_ram(path, manifest.ram, manifest.has_goal)
     if manifest.starts.heldout >= manifest.starts.count:
         raise TaskError(f"{path}: starts.heldout must leave at least one start for training")

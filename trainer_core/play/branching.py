@@ -89,6 +89,8 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
     If the recording began within an episode, the judge's state at that point is approximated from its first picture.
     """
     fork, judge = roll.fork, roll.game.judge
+    if judge is not None:
+        judge.ram = None  # a roll keeps pictures, not the memory behind them
     if not roll.is_changed:
         return roll.steps
     steps = [step for step in roll.steps if step.last_frame < fork]
