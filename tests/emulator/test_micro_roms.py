@@ -33,7 +33,9 @@ def finished(engine: tuple[str, Executor]) -> Emulator:
     device, executor = engine
     emulator = Emulator(cartridges, len(cartridges), device, trap_ld_b_b=True, executor=executor)
     held = np.array([HELD.get(name, 0) for name in ROMS], np.uint8)
-    for launch in range(6):
+    for _ in range(20):
+        emulator.run(None, 1)  # a picture is drawn at the end of a launch
+    for launch in range(1, 6):
         assert launch >= 3 or not emulator.stopped()[held != 0].any()
         emulator.run(held * np.uint8(launch >= 2), 20)
     return emulator
