@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from dmglab.policies import Policy, load_policy
     from dmglab.training import Checkpoint, Run, runs, train
     from emulator import Cartridge, Emulator, EmulatorError, Snapshot, Symbols
+    from emulator.sound import Channels
     from trainer_core.envs.ram_terms import RamTerms
     from trainer_core.wire.errors import LabError
 
 __all__ = [
     "BatchedEnv",
     "Cartridge",
+    "Channels",
     "Checkpoint",
     "Emulator",
     "EmulatorError",
@@ -81,6 +83,7 @@ _MODULE_OF = {
     "tasks": "dmglab.library",
     "train": "dmglab.training",
     "Cartridge": "emulator",
+    "Channels": "emulator.sound",
     "Emulator": "emulator",
     "EmulatorError": "emulator",
     "Snapshot": "emulator",

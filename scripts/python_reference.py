@@ -18,7 +18,7 @@ import dmglab
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 ROOMS = {
     "One console": ("GameBoy", "Memory"),
-    "Many consoles": ("Emulator", "Cartridge", "Snapshot", "Symbols", "RamTerms"),
+    "Many consoles": ("Emulator", "Channels", "Cartridge", "Snapshot", "Symbols", "RamTerms"),
     "Environments": ("make", "BatchedEnv", "make_sb3", "make_torchrl"),
     "Tasks and ROMs": ("tasks", "make_task", "roms"),
     "Training": ("train", "runs", "Run", "Checkpoint"),
@@ -28,6 +28,7 @@ ROOMS = {
 SHOWN = {
     "BatchedEnv": ("reset", "step", "get_action_meanings", "close"),
     "Cartridge": ("from_file", "from_bytes"),
+    "Channels": ("run",),
     "Emulator": (
         "run", "screens", "first_screens", "observations", "work_ram", "peek", "watch", "poke", "on", "off",
         "registers", "make_slots", "slots", "snapshot", "restore", "save_state", "load_state", "reset", "state_cache",

@@ -10,7 +10,8 @@ from emulator.state.bess import is_bess, parse_bess
 from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-ZIP = b"PK\3\4"
+MOST_VERSION = 63
+"""Largest first byte of a file that is taken for a state of PyBoy, whose version it is; 29 is the newest."""
 
 
 def read_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
@@ -22,7 +23,7 @@ def read_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
         data = read_regular(path, MOST_FILE_BYTES)
     except OSError as error:
         raise SnapshotError(f"{path}: cannot read the state ({reason(error)}); give a save state") from error
-    if data.startswith(ZIP):
+    if not is_bess(data) and (not data or data[0] > MOST_VERSION):
         return Snapshot.load(path)
     try:
         return foreign_state(data, cartridge)[0]

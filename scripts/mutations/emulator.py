@@ -17,8 +17,8 @@ MUTATIONS = [
     ),
     (
         "emulator/kernels/memory/mbc3_clock.py",
-        "    rtc_sync(c, t)\n    c.rtc_latched_low",
-        "    if c.rtc_latch != U(0) or value != U(1):\n        return\n    c.rtc_latched_low",
+        "if c.has_rtc != U(FIRST_CHIP) or (value",
+        "if (value",
         f"{MICRO} -k mbc3",
     ),
     (
@@ -33,6 +33,7 @@ MUTATIONS = [
         "    c.dma_start = t + U(2)\n",
         f"{MICRO} -k dma",
     ),
+    ("emulator/kernels/io/sweep.py", "overflows(s, U(1) - s.triggered)", "overflows(s, U(0))", f"{MICRO} -k sweep"),
     (
         "emulator/kernels/io/serial.py",
         "    request_interrupt(mem, U(INTERRUPT_SERIAL))",
