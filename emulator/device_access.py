@@ -79,8 +79,9 @@ class DeviceAccess:
     def symbols(self, symbols: Symbols) -> None:
         if not isinstance(symbols, Symbols):
             raise EmulatorError(f"symbols={symbols!r:.60}: give dmglab.Symbols(FILE)")
-        symbols.check(self.cartridges[0])
+        symbols.check(max(self.cartridges, key=lambda cartridge: cartridge.rom_banks))
         self._symbols = symbols
+        self._pokes.clear()
 
     def watch(self, symbols: Symbols | None = None, /, *, out: wp.array[Any] | None = None, **groups: Item) -> Watch:
         """Read the same bytes of every console at the end of each `run`, into one array uint8[N, B] on the device.
@@ -154,7 +155,8 @@ class DeviceAccess:
         number `rom`. `record`: registers (a f b c d e h l, bc de hl af sp pc) and bytes as for `watch`, or by name.
         `poke`: numbers for registers but pc, and for RAM, the lowest byte first. `when`: (register or bytes, one of
         == != < <= > >= &, number), else a hit does not count. `keep`: record the latest hit (1), or the first `keep`.
-        Hooks end the search for hot code. Raises EmulatorError for a place that is not in the ROM.
+        Where hot code is wanted, launches run without it until it is compiled for these hooks. Raises EmulatorError for
+        a place that is not in the ROM.
         """
         rom = whole_number("rom", rom, 0, len(self.cartridges) - 1)
         offset, address = code_place(place, self._symbols, self.cartridges[rom])

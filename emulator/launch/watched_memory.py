@@ -52,6 +52,8 @@ def read_code(bank: int | None, address: int, cartridges: Sequence[Cartridge]) -
     """Return where `read_places` finds a byte, the same for all cartridges. Raises EmulatorError if there is none."""
     if k.UNUSABLE <= address < k.IO:
         raise EmulatorError(f"address 0x{address:04X}: nothing is connected there; give an address below 0xFEA0")
+    if bank == 0 and _BANK <= address < k.VRAM and all(cartridge.rom_banks == 2 for cartridge in cartridges):
+        bank = 1  # as symbol files of ROMs without a mapper have it
     if address < k.VRAM and bank is not None:
         at = address if address < _BANK else address - _BANK + bank * _BANK
         if (bank > 0) != (address >= _BANK) or at >= min(len(cartridge.rom) for cartridge in cartridges):
@@ -110,6 +112,9 @@ class Views(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._views)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self._views)}>"
 
     def __bool__(self) -> bool:
         return True
