@@ -181,7 +181,9 @@ class _Bytes:
         ]
         return score, words
 
-    def _one_way(self, with_it: np.ndarray, against: np.ndarray, what: str, strict: int) -> tuple[np.ndarray, list[str]]:
+    def _one_way(
+        self, with_it: np.ndarray, against: np.ndarray, what: str, strict: int
+    ) -> tuple[np.ndarray, list[str]]:
         """Score a value that goes one way in small steps, now and then, and stays."""
         size = np.abs(self.change.astype(np.int16))
         small = _share(((size > 0) & (size <= 16)).sum((0, 1)), self.changes)
