@@ -14,7 +14,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 @dataclass(slots=True)
 class Episode:
-    """What the terms of an episode remember."""
+    """Memory of the terms within an episode."""
 
     before: bytes = b""
     """Watched bytes of the last step."""

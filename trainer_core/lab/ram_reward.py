@@ -12,7 +12,7 @@ from trainer_core.lab.ram_expressions import Program
 from trainer_core.wire.errors import TaskError, shown
 
 BADGE = "reads RAM"
-"""What lists, cards and run info say of such a task."""
+"""Words of lists, cards and run info for such a task."""
 MOST_BYTES, MOST_SEEN = 4_096, 512
 """Most watched bytes of a task; most that its policy can see."""
 BYTES_A_ROW, ROWS = 10, 8
