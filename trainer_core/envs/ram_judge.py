@@ -1,4 +1,4 @@
-"""A task's RAM terms for one console, in plain Python: for the player, and to check the kernel of envs/ram_terms.py."""
+"""A task's RAM terms for one console, in plain Python: for the player, and to check envs/ram_kernel.py."""
 
 from __future__ import annotations
 
