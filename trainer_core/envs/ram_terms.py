@@ -16,10 +16,9 @@ from trainer_core.envs.novelty import SPREAD, ScreenCounts
 from trainer_core.envs.ram_kernel import score_bytes
 from trainer_core.envs.state_checks import check_like
 from trainer_core.lab.ram_expressions import Program
+from trainer_core.lab.ram_reward import set_places
 from trainer_core.wire.shades import MAX_SHADE
 
-MOST_PLACES = 1 << 16
-"""Most entries of a console's set of met keys; a full set pays nothing more."""
 LAST_EPOCH = 255
 """Number of episodes after which a console's sets are cleared: the upper byte of an entry is its episode's number."""
 
@@ -61,7 +60,7 @@ class RamTerms:
         self.watch: Watch | None = None
         """Watch of `watching`."""
         self.before = watched.clone()
-        places = min(MOST_PLACES, 1 << (3 * horizon // 2 + 2).bit_length()) if program.sets else 1
+        places = set_places(horizon) if program.sets else 1
         self.epochs = made(count, dtype=torch.int32) + 1
         self.records = made(count, max(1, program.records), dtype=torch.float64)
         self.met = made(count, max(1, program.sets), places, dtype=torch.int32)
