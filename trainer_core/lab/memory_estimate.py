@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import psutil
 
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.ram_reward import set_places
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.task_lists import game_tasks
 from trainer_core.lab.tasks import Task
@@ -110,8 +111,8 @@ def set_bytes(task: Task) -> int:
 def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None, rows: int = 0) -> int:
     """Return the estimated bytes of consoles, rollout and one minibatch's activations.
 
-    `ram` is the RAM of each cartridge in bytes; `num_envs` replaces that of `config`; `rows` of pixels below the picture
-    show memory.
+    `ram` is the RAM of each cartridge in bytes; `num_envs` replaces that of `config`; `rows` are the rows of
+    pixels below the picture that show memory.
     """
     envs = config.num_envs if num_envs is None else num_envs
     console = CONSOLE_BYTES + max(0, ram - INCLUDED_RAM_BYTES)
