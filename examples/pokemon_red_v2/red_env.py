@@ -51,7 +51,7 @@ class RedEnv:
         watch: dict[str, object] = RED,
     ) -> None:  # fmt: skip
         """Begin every episode in `state`; `steps` is its length. `watch` gives other places to the same names."""
-        self.emulator = dmglab.Emulator(rom, num_envs, device, hot_code=True)
+        self.emulator = dmglab.Emulator(rom, num_envs, device, hot_code="cuda" in device)
         self.num_envs, self.length = num_envs, steps
         self._state = self.emulator.state_cache([state])
         self.terms = dmglab.RamTerms.watching(self.emulator, watch, TERMS, values={"hp": HP}, horizon=steps)
@@ -124,6 +124,7 @@ class RedEnv:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    torch.set_num_threads(1)  # on a CPU: more threads would wait for each other
     env = RedEnv(given[0], dmglab.Snapshot.load(given[1]), int((given[2:3] or ["64"])[0]), (given[3:4] or ["cpu"])[0])
     env.reset()
     began = time.monotonic()

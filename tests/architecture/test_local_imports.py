@@ -28,6 +28,7 @@ HEAVY = {
         trainer_core/cli/eval.py: torch trainer_core.envs.build trainer_core.envs.startable
             trainer_core.host.checkpoint trainer_core.host.evaluate trainer_core.host.loop_leaving
             trainer_core.host.run trainer_core.learn.policy
+        trainer_core/cli/ram.py: trainer_core.author.ram_branches trainer_core.author.ram_roles
         trainer_core/cli/resume.py: trainer_core.cli.local_run
         trainer_core/cli/sweep.py: trainer_core.envs.startable
         trainer_core/cli/task_making.py: trainer_core.author.new_task
@@ -58,6 +59,7 @@ HEAVY = {
         trainer_core/cli/export.py: trainer_core.cli.export_frames
         trainer_core/cli/league.py: trainer_core.play.episode trainer_core.play.league.players
             trainer_core.play.league.table
+        trainer_core/cli/ram.py: trainer_core.author.inputs trainer_core.author.ram_task trainer_core.envs.single_game
         trainer_core/cli/replay.py: trainer_core.envs.single_game
         trainer_core/cli/rollout.py: trainer_core.play.rollout
         trainer_core/cli/sound.py: emulator.sound trainer_core.author.inputs

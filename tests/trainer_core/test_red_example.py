@@ -1,5 +1,6 @@
 """examples/pokemon_red_v2 and the profile of Pokemon Red, on Pocket Quest: same shape, other addresses."""
 
+import importlib
 import io
 import sys
 from pathlib import Path
@@ -28,9 +29,7 @@ PLACES = {"x": 0xC1FD, "y": 0xC1FE, "map": 0xC14F, "battle": 0xC247, "party": 0x
 def test_the_tensors_and_one_pyboy_console_pay_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CHECKOUT is not None
     monkeypatch.syspath_prepend(str(CHECKOUT / "examples" / "pokemon_red_v2"))
-    import compare
-    import red_env
-
+    compare, red_env = (importlib.import_module(name) for name in ("compare", "red_env"))
     game = open_game("pocket_quest/leave_bedroom", HomePaths(tmp_path))
     game.restart(3)
     pyboy, state = PyBoy(str(ROM), window="null"), io.BytesIO()

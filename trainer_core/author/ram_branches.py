@@ -113,14 +113,14 @@ def _branch(
     emulator.set_starts([start])
     emulator.put_at(torch.zeros(len(first), dtype=torch.int64))
     like = memory.read()[0]
-    pool, used, seen = [start], [0], set(cells_of(emulator.observe()[:1].numpy()))
+    pool, used, seen = [start], np.zeros(1, int), set(cells_of(emulator.observe()[:1].numpy()))
     kept: list[tuple[np.ndarray, np.ndarray]] = []
     moved, changed = [], np.zeros(len(like), bool)
     for done in range(rounds):
         tell("branches", done, rounds)
         # The least used states, the newest among equals.
         chosen = np.lexsort((-np.arange(len(pool)), used))[np.arange(groups) % len(pool)]
-        np.add.at(used := np.array(used), chosen, 1)
+        np.add.at(used, chosen, 1)
         unique, inverse = np.unique(chosen, return_inverse=True)
         emulator.set_starts([pool[one] for one in unique])
         emulator.put_at(torch.from_numpy(inverse).repeat_interleave(GROUP))
@@ -134,7 +134,7 @@ def _branch(
         new = sorted({cell: n for n, cell in reversed(list(enumerate(cells))) if cell not in seen}.values())
         seen.update(cells)
         pool += emulator.snapshots(np.array(new)) if new else []
-        used = [*used.tolist(), *[0] * len(new)]
+        used = np.concatenate((used, np.zeros(len(new), int)))
         emulator.buttons.copy_(second)
         emulator.run(codec.frames_per_step, codec.release_after_frames)
         moved[-1] = np.stack((moved[-1], _change(emulator.observe().numpy(), shown)))
@@ -147,17 +147,17 @@ def _branch(
             break
     columns = np.flatnonzero(changed)
     whole = np.stack([_spread(at, part, columns, like) for at, part in kept])
+    size = groups * GROUP
+    before, after, later = (whole[:, at : at + n] for at, n in ((0, groups), (groups, size), (groups + size, size)))
     return Branches(
-        memory.place[columns],
-        whole[:, :groups].reshape(-1, len(columns)),
-        *(
-            whole[:, at : at + groups * GROUP].reshape(-1, GROUP, len(columns))
-            for at in (groups, groups + groups * GROUP)
-        ),
-        np.concatenate(moved, 1),
-        memory.scratch()[columns],
-        2 * len(first) * len(kept),
-        len(seen),
+        place=memory.place[columns],
+        before=before.reshape(-1, len(columns)),
+        after=after.reshape(-1, GROUP, len(columns)),
+        later=later.reshape(-1, GROUP, len(columns)),
+        moved=np.concatenate(moved, 1),
+        scratch=memory.scratch()[columns],
+        steps=2 * size * len(kept),
+        places=len(seen),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which bytes of memory behave like a coordinate, a map number, a counter, health, a flag or a timer.
+"""Search for bytes of memory that behave like a coordinate, a map number, a counter, health, a flag or a timer.
 
 Every score is a product of shares between 0 and 1, so that one property that is missing puts a byte far down. The names
 of a game's symbols are not used.

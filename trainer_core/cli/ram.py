@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from emulator import EmulatorError, Symbols
 from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import PreparingLine
@@ -94,8 +95,6 @@ def _names(path: Path | None) -> dict[int, str]:
     """Return the name of each named byte of RAM by its place, with an offset where a name has several bytes."""
     if path is None:
         return {}
-    from emulator import EmulatorError, Symbols
-
     try:
         symbols = Symbols(path)
     except EmulatorError as error:

@@ -218,9 +218,9 @@ class _Opening:
         # Separate kernels: torch takes a third of the time of emulating a step for this on a CPU.
         reader: Reader = SerialReader(goal, count) if on_cpu else WarpReader(goal, count, self.device)
         demos, first, starts = self._put_in_starts(own, reader)
-        read = manifest.ram and self.emulator.watch(manifest.ram.items)
+        read = self.emulator.watch(manifest.ram.items) if manifest.ram is not None else None
         start_pictures, at_starts = self._start_pictures(starts, read)
-        if manifest.ram is not None:
+        if manifest.ram is not None and read is not None:
             novelty = options.novelty and not options.held_out
             terms = RamTerms(manifest.ram.program(), read, at_starts, manifest.episode.horizon, novelty=novelty)
             self.ram = WatchedRam(terms, manifest.ram.rows)

@@ -1,4 +1,4 @@
-"""A task's RAM terms for one console, in plain Python: for the player, and to check the kernel of envs/ram_terms.py."""
+"""A task's RAM terms for one console, in plain Python: for the player, and to check envs/ram_kernel.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer_core.wire.shades import MAX_SHADE
 
 @dataclass(slots=True)
 class Episode:
-    """What the terms of an episode remember."""
+    """Memory of the terms within an episode."""
 
     before: bytes = b""
     """Watched bytes of the last step."""

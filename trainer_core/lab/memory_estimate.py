@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import psutil
 
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.ram_reward import set_places
 from trainer_core.lab.roms import rom_path
 from trainer_core.lab.task_lists import game_tasks
 from trainer_core.lab.tasks import Task
@@ -25,7 +26,8 @@ CARTRIDGE_RAM_BYTES = {2: 8 << 10, 3: 32 << 10, 4: 128 << 10, 5: 64 << 10}
 """RAM size by the header's byte 0149 (Pan Docs: The Cartridge Header)."""
 WORKER_BYTES = 700 << 20
 """Resident size of a worker that has loaded torch and warp and trains nothing."""
-OBSERVATION_BYTES = 72 * 80
+WIDTH = 80
+OBSERVATION_BYTES = 72 * WIDTH
 SAMPLE_BYTES = 160
 """Bytes of a rollout's sample besides its picture, including copies made in an epoch."""
 REMEMBERED_BYTES = 256 * (16 + 9)
@@ -49,19 +51,21 @@ def check_memory(
         tasks = []
         with contextlib.suppress(TaskError):  # the check of the tasks reports it
             tasks = game_tasks(config.task, home).values()
-    ram = max((cartridge_ram(task, home) for task in tasks), default=0)
-    need = memory_estimate(config, ram)
+    tasks = list(tasks)
+    ram = max((cartridge_ram(task, home) + set_bytes(task) for task in tasks), default=0)
+    rows = max((task.manifest.ram.rows for task in tasks if task.manifest.ram), default=0)
+    need = memory_estimate(config, ram, rows=rows)
     if available is None:
         return Check(name="Memory", status="warn", detail=f"{size(need)} needed, GPU unknown")
     budget = SHARE * available
-    detail = f"about {size(need)} of {size(available)}, rollout {size(rollout_bytes(config))}"
+    detail = f"about {size(need)} of {size(available)}, rollout {size(rollout_bytes(config, rows=rows))}"
     if need <= budget:
         return Check(name="Memory", status="ok", detail=detail)
     fits = config.num_envs
-    while fits > 1 and memory_estimate(config, ram, fits) > budget:
+    while fits > 1 and memory_estimate(config, ram, fits, rows) > budget:
         fits //= 2
     detail = f"needs {detail} on {config.device}"
-    if memory_estimate(config, ram, fits) > budget:
+    if memory_estimate(config, ram, fits, rows) > budget:
         return Check(
             name="Memory", status="fail", detail=f"{detail}; not even one Game Boy fits", fix="Free some memory"
         )
@@ -98,24 +102,32 @@ def cartridge_ram(task: Task, home: HomePaths) -> int:
     return CARTRIDGE_RAM_BYTES.get(header[0x149], 0) if len(header) == 0x150 else 0
 
 
-def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None) -> int:
+def set_bytes(task: Task) -> int:
+    """Return the bytes of the sets in which a task's `new` terms remember the places of an episode, per console."""
+    program = task.manifest.ram.program() if task.manifest.ram else None
+    return 4 * program.sets * set_places(task.manifest.episode.horizon) if program else 0
+
+
+def memory_estimate(config: RunConfig, ram: int = 0, num_envs: int | None = None, rows: int = 0) -> int:
     """Return the estimated bytes of consoles, rollout and one minibatch's activations.
 
-    `ram` is the RAM of each cartridge in bytes; `num_envs` replaces that of `config`.
+    `ram` is the RAM of each cartridge in bytes; `num_envs` replaces that of `config`; `rows` are the rows of
+    pixels below the picture that show memory.
     """
     envs = config.num_envs if num_envs is None else num_envs
     console = CONSOLE_BYTES + max(0, ram - INCLUDED_RAM_BYTES)
-    picture = config.stack_k * OBSERVATION_BYTES
+    picture = config.stack_k * (OBSERVATION_BYTES + rows * WIDTH)
     minibatch = envs * config.num_steps // max(1, config.num_minibatches)
     if config.obs_source == "marked":
         console += REMEMBERED_BYTES + 2 * picture
-    return WORKER_BYTES + envs * console + rollout_bytes(config, envs) + network_bytes(config, envs, minibatch)
+    return WORKER_BYTES + envs * console + rollout_bytes(config, envs, rows) + network_bytes(config, envs, minibatch)
 
 
-def rollout_bytes(config: RunConfig, num_envs: int | None = None) -> int:
+def rollout_bytes(config: RunConfig, num_envs: int | None = None, rows: int = 0) -> int:
     """Return the bytes of a rollout: T + 1 steps of N pictures of a byte per pixel, and their samples."""
     envs = config.num_envs if num_envs is None else num_envs
-    return envs * (config.num_steps + 1) * (config.stack_k * OBSERVATION_BYTES + SAMPLE_BYTES)
+    picture = config.stack_k * (OBSERVATION_BYTES + rows * WIDTH)
+    return envs * (config.num_steps + 1) * (picture + SAMPLE_BYTES)
 
 
 def network_bytes(config: RunConfig, envs: int, minibatch: int) -> int:

@@ -83,7 +83,7 @@ class Op(enum.IntEnum):
 
 @dataclass(slots=True)
 class Program:
-    """Program of a task's terms; `run` of envs/ram_judge.py and the kernel of envs/ram_terms.py interpret it."""
+    """Program of a task's terms; `run` of envs/ram_judge.py and the kernel of envs/ram_kernel.py interpret it."""
 
     words: list[tuple[int, int, int, int]] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)

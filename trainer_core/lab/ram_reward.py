@@ -12,15 +12,22 @@ from trainer_core.lab.ram_expressions import Program
 from trainer_core.wire.errors import TaskError, shown
 
 BADGE = "reads RAM"
-"""What lists, cards and run info say of such a task."""
+"""Words of lists, cards and run info for such a task."""
 MOST_BYTES, MOST_SEEN = 4_096, 512
 """Most watched bytes of a task; most that its policy can see."""
 BYTES_A_ROW, ROWS = 10, 8
 """Bytes that a row of 80 pixels shows, a bit each; rows come in eights, as networks take the picture in squares."""
 MOST_TERMS, MOST_GROUPS, MOST_ITEMS = 32, 256, 256
+MOST_PLACES = 1 << 16
+"""Most entries of a console's set of met bytes; a full set pays nothing more."""
 LARGEST_WEIGHT = 1_000
 _NAME = re.compile(r"(?!(?:and|or|not)\Z)[A-Za-z_]\w{0,39}")
 _PLACE = re.compile(r"[0-9A-Fa-f]{1,3}:[0-9A-Fa-f]{4}")
+
+
+def set_places(horizon: int) -> int:
+    """Return the entries of the set that a `new` fills in an episode of so many steps: half as many again, or more."""
+    return min(MOST_PLACES, 1 << (3 * horizon // 2 + 2).bit_length())
 
 
 class Term(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

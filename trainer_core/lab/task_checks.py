@@ -129,6 +129,9 @@ def check_guest_task(task_id: str, home: HomePaths) -> Check:
         if codec != CODEC_ID:
             fix = "Name a task of the seven buttons; DMG Lab's own trainer takes both"
             return _failed(f"{task_id} has the buttons {codec}: this has {CODEC_ID}", fix)
+        if task.manifest.ram is not None and task.manifest.ram.reads_ram:
+            fix = "Set reads_ram = false in its task.toml, or take DMG Lab's own trainer"
+            return _failed(f"{task_id} shows memory below the picture: this trainer takes the picture alone", fix)
     return check
 
 

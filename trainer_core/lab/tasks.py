@@ -162,7 +162,7 @@ class TaskManifest(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def badge(self) -> str:
-        """What lists, cards and run info say of a task that reads memory; empty for one of pictures only."""
+        """Words of lists, cards and run info for a task that reads memory; empty for one of pictures only."""
         return BADGE if self.ram is not None else ""
 
     @property
