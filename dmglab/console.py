@@ -110,7 +110,10 @@ class GameBoy:
         self.emulator.save_state(path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Continue from a file of `save`. Raises EmulatorError for another ROM's state, and for any other file."""
+        """Continue from a file of `save`, BESS (SameBoy, BGB) or PyBoy's `.state`.
+
+        Raises EmulatorError for another ROM's state, and for any other file.
+        """
         self.emulator.load_state(path)
 
     def snapshot(self) -> Snapshot:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 _MODULES = (
     "utils plugins plugins.base_plugin core core.interaction api api.constants api.gameshark api.memory_scanner"
-    " api.screen api.sprite api.tile api.tilemap"
+    " api.screen api.sound api.sprite api.tile api.tilemap"
 )
 
 
@@ -44,5 +44,6 @@ def install() -> None:
     if there is not None and there is not sys.modules[__name__]:
         raise ImportError("pyboy is imported already: call dmglab.pyboy.install() before")
     sys.modules["pyboy"] = sys.modules[__name__]
+    sys.modules["pyboy.pyboy"] = importlib.import_module(f"{__name__}.facade")
     for name in _MODULES.split():
         sys.modules[f"pyboy.{name}"] = importlib.import_module(f"{__name__}.{name}")

@@ -19,6 +19,7 @@ from dmglab.pyboy.api.constants import SPRITES, TILES, TILES_CGB
 from dmglab.pyboy.api.gameshark import GameShark
 from dmglab.pyboy.api.memory_scanner import MemoryScanner
 from dmglab.pyboy.api.screen import GREY, Screen, packed
+from dmglab.pyboy.api.sound import Sound
 from dmglab.pyboy.api.sprite import Sprite
 from dmglab.pyboy.api.tile import Tile
 from dmglab.pyboy.api.tilemap import TileMap
@@ -49,8 +50,9 @@ from trainer_core.envs.compile_progress import tell_on_stderr
 WINDOWS = ("null", "headless", "dummy")
 OTHER_WINDOWS = ("SDL2", "OpenGL", "GLFW")
 IGNORED = (  # noqa: SIM905 - a list of words
-    "scale sound_volume sound_emulated sound_sample_rate log_level title_status no_input cgb_color_palette debug"
-    " autopause randomize sgb_border printer printer_output"
+    "scale sound_volume log_level title_status no_input cgb_color_palette debug"
+    " autopause randomize sgb_border printer printer_output debugging hide_window disable_input disable_renderer"
+    " game_wrapper profiling"
 ).split()
 """Keywords that are accepted and change nothing, as without a window in PyBoy, or for lack of the part."""
 REFUSED = {
@@ -82,6 +84,8 @@ class PyBoy:
         gameshark: str | None = None,
         color_palette: Any = GREY,
         breakpoints: str | None = None,
+        sound_sample_rate: int | None = None,
+        sound_emulated: bool = True,
         **others: Any,
     ) -> None:
         self.stopped = True
@@ -121,6 +125,8 @@ class PyBoy:
         self.target_emulationspeed: float = 0
         self._interaction = Interaction()
         self._hooks: dict[tuple[int, int], tuple[Callable[[Any], Any], Any]] = {}
+        self._sound: Sound | None = None
+        self._sound_options = (sound_sample_rate, sound_emulated)
         self._debugger = Debugger(self, breakpoints)
         self._next_tick = time.perf_counter()
         self._load_battery(ram_file, rtc_file)
@@ -147,10 +153,20 @@ class PyBoy:
         header = self.machine.cartridge.rom[0x134 : 0x143 - (int(self.machine.cartridge.rom[0x143]) >> 7)]
         return bytes(header).split(b"\0")[0].decode("ascii", "replace")
 
+    @property
+    def sound(self) -> Sound:
+        """Samples of the ticks from now on; each tick then takes twice as long."""
+        if self._sound is None:
+            self._sound = Sound(self.machine, *self._sound_options)
+        return self._sound
+
     # ---- time --------------------------------------------------------------------------------
 
     def tick(self, count: float = 1, render: bool = True, sound: bool = True) -> bool:
-        """Run `count` ticks and draw the last picture if `render`; return False once a QUIT was sent, or for 0."""
+        """Run `count` ticks; return False once a QUIT was sent, or for 0.
+
+        The last one's picture is drawn if `render`, its samples are kept if `sound` and somebody has read `sound`.
+        """
         if self.stopped:
             raise PyBoyInvalidOperationException("this PyBoy was stopped; make a new one")
         try:
@@ -162,7 +178,7 @@ class PyBoy:
         runs = left > 0
         while left:
             self._take_events()
-            left -= 1 if self.paused else self._run(left)
+            left -= 1 if self.paused else self._run(left, sound)
         if runs and render and not self.paused:
             self.screen.render()
         self.screen.renew_image()
@@ -170,8 +186,11 @@ class PyBoy:
         self._keep_speed()
         return runs and not self.quitting
 
-    def _run(self, most: int) -> int:
-        """Run up to the next tick in which anything but the console acts; return the number of ticks."""
+    def _run(self, most: int, sound: bool) -> int:
+        """Run up to the next tick in which anything but the console acts, at most `most`; return the number of ticks.
+
+        With `sound`, the samples of the last tick are kept.
+        """
         machine, self.events = self.machine, []
         machine.held[0] = self._interaction.mask
         if self.gameshark.enabled:
@@ -180,7 +199,10 @@ class PyBoy:
             most = 1
         elif self.queued_input:
             most = max(1, min(most, self.queued_input[0][0] - self.frame_count))
-        passed = machine.run(min(most, 10_000))
+        if self._sound is None:
+            passed = machine.run(min(most, 10_000))
+        else:
+            passed = self._sound.tick(sound and most == 1, lambda: machine.run(1))
         self.frame_count += passed
         while self.queued_input and self.queued_input[0][0] <= self.frame_count:
             self.events.append(WindowEvent(heapq.heappop(self.queued_input)[1]))

@@ -17,6 +17,7 @@ def _support(pyboy: Any) -> Callable[[], Any]:
         screen_image=lambda: pyboy.screen.image,
         raw_screen_buffer=lambda: pyboy.screen.ndarray.tobytes(),
         tilemap_position=pyboy.screen.get_tilemap_position,
+        tilemap_position_list=lambda: pyboy.screen.tilemap_position_list,
     )
     parts = SimpleNamespace(
         screen=lambda: screen,
@@ -36,14 +37,15 @@ FIRST_VERSION: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "screen_image": ("screen.image", lambda pyboy: lambda: pyboy.screen.image),
     "screen_ndarray": ("screen.ndarray", lambda pyboy: lambda: pyboy.screen.ndarray[..., :3]),
     "botsupport_manager": ("screen, tilemap_background, get_sprite and get_tile", _support),
+    "_rendering": ("tick(count, render)", lambda pyboy: lambda value: None),
     "is_paused": ("paused", lambda pyboy: lambda: pyboy.paused),
 }
 """What replaces each name of PyBoy 1, and the function that makes it."""
 INSTEAD = {
-    "sound": "no samples here; `dmglab sound` and emulator.sound make them of a replay",
     "sgb": "there is no Super Game Boy",
     "rumble": "there is no rumble",
     "mb": "PyBoy's inside is not here; use memory, register_file, hook_register and pyboy.machine",
+    "openai_gym": "PyBoy 1's Gym environment is not here; use gymnasium.make('dmglab:dmglab/TASK-v0'), or write one",
     "get_input": "give buttons with send_input",
     "_serial": "use dmglab.Emulator(rom, serial_capacity=4096).serial_output()",
     "plugin_manager": "plug-ins are not here; register a game wrapper with dmglab.pyboy.register_game_wrapper",

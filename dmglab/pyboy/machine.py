@@ -54,6 +54,8 @@ class Machine:
         self.held = np.zeros(1, np.uint8)
         """Joypad mask."""
         self.locks_clock = False
+        self.touched = True
+        """True once a program has changed the console, so that what follows it begins anew."""
         self._on_stop = on_stop
         self._epoch = 0
         self._switch_on()
@@ -246,6 +248,7 @@ class Machine:
         elif not booting:
             self.unmap_boot()
         self.emulator.restore(state)
+        self.touched = True
         self.record["trap"] = TRAP_TICK
         self.align()
 

@@ -54,6 +54,7 @@ class PyBoyMemoryView:
         bank, first, stop, step = _parsed(key)
         is_slice = isinstance(key[1] if isinstance(key, tuple) else key, slice)
         values = _bytes_of(value, len(range(first, stop, step)), is_slice)
+        self._machine.touched = True
         if bank is None:
             for address, byte in zip(range(first, stop, step), values, strict=True):
                 self._write(address, byte)
@@ -169,9 +170,11 @@ class PyBoyRegisterFile:
     """Registers `A F B C D E HL SP PC` of the CPU, read and written; of use inside a hook's callback."""
 
     _record: np.ndarray
+    _machine: Machine
 
     def __init__(self, machine: Machine) -> None:
         object.__setattr__(self, "_record", machine.record)
+        object.__setattr__(self, "_machine", machine)
 
     def __getattr__(self, name: str) -> int:
         field, shift, mask = self._found(name)
@@ -181,6 +184,7 @@ class PyBoyRegisterFile:
     def __setattr__(self, name: str, value: int) -> None:
         field, shift, mask = self._found(name)
         kept = int(self._record[field][0]) & ~(mask << shift)
+        self._machine.touched = True
         self._record[field] = kept | (int(value) & mask & (0xF0 if name == "F" else mask)) << shift
 
     def _found(self, name: str) -> tuple[str, int, int]:

@@ -50,24 +50,28 @@ def parse_bess(data: bytes, cartridge: Cartridge) -> Snapshot:
     core = blocks.get(b"CORE", b"")
     if len(core) < CORE_BYTES or b"END " not in blocks:
         raise _damaged("it has no CORE block" if len(core) < CORE_BYTES else "it has no END block")
-    if core[:2] != b"\1\0":
-        raise SnapshotError(f"BESS version {core[0]}.{core[2]} is not read, only 1.x; save with another version")
-    io = core[0x18:0x98]
-    if core[4:5] not in b"GSC" or (core[4:5] == b"C" and not io[KEY0 - k.IO] & 4):
-        model = core[4:8].decode("ascii", "replace").strip()
-        raise SnapshotError(f"the state is of a Game Boy Color ({model}); let the other emulator be a Game Boy (DMG)")
+    major, minor = struct.unpack_from("<HH", core)
+    if major != 1:
+        raise SnapshotError(f"BESS version {major}.{minor} is not read, only 1.x; save with another version")
+    io, family = core[0x18:0x98], core[4:5]
+    if family not in (b"G", b"S") and not (family == b"C" and io[KEY0 - k.IO] & 4):
+        what = f"a Game Boy {'Color' if family == b'C' else 'of another kind'} ({_text(core[4:8])})"
+        raise SnapshotError(f"the state is of {what}; let the other emulator be a Game Boy (DMG) and save again")
     if not io[BANK - k.IO] & 1:
         raise SnapshotError("taken inside the boot program; run until the game has started")
     rom, info = bytes(cartridge.rom[:0x150]), blocks.get(b"INFO", b"")
     if info and info[:0x12] != rom[0x134:0x144] + rom[0x14E:0x150]:
-        title = info[:16].split(b"\0")[0].decode("ascii", "replace")
-        raise SnapshotError(f"it was made with another ROM ({title}), not with {cartridge.name}")
+        raise SnapshotError(f"it was made with another ROM ({_text(info[:16])}), not with {cartridge.name}")
     buffers = [_buffer(data, core, 0x98 + 8 * n, size) for n, size in enumerate(SIZES)]
     snapshot = to_snapshot(_state(core, io, buffers, blocks, cartridge), cartridge)
     _fill_sound(snapshot, io)
     if cartridge.header.has_rtc and b"RTC " in blocks:
         put_clock(snapshot.console, blocks[b"RTC "])
     return snapshot
+
+
+def _text(data: bytes) -> str:
+    return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in data.split(b"\0")[0]).strip()
 
 
 def _damaged(what: str) -> SnapshotError:

@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from emulator import constants as k
 from emulator.emulator import Emulator
 from emulator.launch.warp_start import start_warp
 from emulator.rom.cartridge import Cartridge, EmulatorError
+from emulator.state.bess import bess_bytes
 from emulator.state.snapshot import read_states, save_snapshots
 from emulator.state.state_files import read_state
 from emulator.tools.job_files import parse_job, read_jobs, shown
@@ -155,7 +157,7 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
     quiet = Cartridge.from_bytes(blank_rom(), "quiet.gb")  # random code can hang PyBoy
     receiver = Emulator(quiet, 1)
 
-    def run_pyboy(path: Path) -> None:
+    def run_foreign(path: Path) -> None:
         receiver.restore(read_state(path, quiet))
         receiver.run(None, 1)
         receiver.observations()
@@ -166,8 +168,10 @@ def kinds(folder: Path, random: np.random.Generator) -> dict[str, Kind]:
         "ROM": Kind(cartridge.rom[:0x8000].tobytes(), run_rom),
         "jobs": Kind(json.dumps({"jobs": [GOOD_JOB]}).encode(), decode_jobs, damaged_jobs),
     }
+    bess = bess_bytes(receiver.snapshot(), quiet, receiver.peek(0, k.IO, k.HRAM - k.IO).tolist())
+    found["BESS state"] = Kind(bess, run_foreign)
     if (state := pyboy_state(quiet, folder)) is not None:
-        found["PyBoy state"] = Kind(state, run_pyboy)
+        found["PyBoy state"] = Kind(state, run_foreign)
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmglab.pyboy import PyBoy
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, SnapshotError
 from emulator.__main__ import main
 from emulator.state.bess import parse_bess
@@ -127,6 +128,16 @@ def test_a_bad_state_is_one_clear_line(
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert "x.bess: " in message
+
+
+def test_a_program_for_pyboy_goes_on_from_it(played: Emulator, tmp_path: Path) -> None:
+    played.save_bess(tmp_path / "x.bess")
+    pyboy = PyBoy(POCKET_QUEST)
+    with (tmp_path / "x.bess").open("rb") as file:
+        pyboy.load_state(file)
+    assert pyboy.memory[0xC000:0xD000] == list(played.peek(0, 0xC000, 0x1000))
+    pyboy.tick(60)
+    assert len(np.unique(pyboy.screen.ndarray[..., 0])) > 2
 
 
 def test_commands_convert_both_ways(played: Emulator, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dmglab.pyboy.plugins import base_plugin
 from dmglab.pyboy.utils import (
     PyBoyAssertException,
     PyBoyException,
+    PyBoyFeatureDisabledError,
     PyBoyInvalidInputException,
     PyBoyInvalidOperationException,
     PyBoyOutOfBoundsException,
@@ -371,8 +372,42 @@ def test_names_of_the_first_version_and_missing_parts(game: PyBoy) -> None:
         assert game.get_memory_value(0xC000) == game.memory[0xC000]
     with pytest.warns(DeprecationWarning, match="get_tile"):
         assert game.botsupport_manager().screen().screen_ndarray().shape == (144, 160, 3)
-    with pytest.raises(AttributeError, match="dmglab sound"):
-        _ = game.sound
+    with pytest.warns(DeprecationWarning, match="botsupport_manager"):
+        assert len(game.botsupport_manager().screen().tilemap_position_list()) == 144
+    with pytest.warns(DeprecationWarning, match="tick"):
+        game._rendering(False)
+    with pytest.raises(AttributeError, match="Gym environment"):
+        _ = game.openai_gym
+
+
+def test_sound_of_each_tick(booted: bytes) -> None:
+    pyboy = PyBoy(POCKET_QUEST, sound_sample_rate=24_000, debugging=False, hide_window=True)
+    pyboy.load_state(io.BytesIO(booted))
+    sound = pyboy.sound
+    assert sound.ndarray.shape == (0, 2)
+    lengths, heard = [], 0
+    for _ in range(120):
+        pyboy.tick(1, False)
+        lengths.append(len(sound.ndarray))
+        heard = max(heard, int(np.abs(sound.ndarray).max()))
+        assert sound.raw_buffer[: sound.raw_buffer_head].tobytes() == sound.ndarray.tobytes()
+    assert 400 < np.mean(lengths) < 403
+    assert 5 < heard <= 127
+    assert pyboy.memory[0xC000:0xE000] == without_sound(booted, 120)
+    pyboy.tick(3, False, False)
+    assert sound.ndarray.shape == (0, 2)
+    with pytest.raises(PyBoyFeatureDisabledError, match="sound_emulated"):
+        _ = PyBoy(POCKET_QUEST, sound_emulated=False).sound.ndarray
+    with pytest.raises(PyBoyInvalidInputException, match="multiple of 60"):
+        _ = PyBoy(POCKET_QUEST, sound_sample_rate=44_101).sound
+
+
+def without_sound(state: bytes, ticks: int) -> list[int]:
+    """Return WRAM after as many ticks of a console whose sound nobody reads."""
+    pyboy = PyBoy(POCKET_QUEST)
+    pyboy.load_state(io.BytesIO(state))
+    pyboy.tick(ticks, False)
+    return pyboy.memory[0xC000:0xE000]
 
 
 def test_users_register_their_wrapper(monkeypatch: pytest.MonkeyPatch, booted: bytes) -> None:
