@@ -9,7 +9,7 @@ each HOOK_WORDS words as the numbers below say, then lists of places, and of pla
 import warp as wp
 
 from emulator.constants import ROW_CART_RAM
-from emulator.kernels.intrinsics import WORD, Q, U, ld8, ld32, st8, st32
+from emulator.kernels.intrinsics import ALL_ONES, WORD, Q, U, ld8, ld32, st8, st32
 from emulator.rom import control_rows
 from emulator.state.batch import Console
 
@@ -68,7 +68,7 @@ def cart_place(c: wp.ref[Console], offset: U) -> U:
     """Return the offset in the memory row of a byte of the bank that is switched in; 0xFFFFFFFF if there is none."""
     clock = c.has_rtc != U(0) and c.ram_bank > U(3)
     there = offset < c.ram_size and not clock
-    return wp.where(there, offset + U(ROW_CART_RAM) + c.ram_offset, U(0xFFFFFFFF))
+    return wp.where(there, offset + U(ROW_CART_RAM) + c.ram_offset, ALL_ONES)
 
 
 @wp.func(inline=False)
@@ -83,7 +83,7 @@ def read_hooked(c: wp.ref[Console], mem: Q, rom: Q, place: U) -> U:
         o.value = wp.where(index >= U(8), pairs, wp.where(index >= U(4), c.hi, c.lo) >> shift) & U(0xFF)
     elif place >= U(CART):
         o.place = cart_place(c, index)
-        if o.place != U(0xFFFFFFFF):
+        if o.place != ALL_ONES:
             o.value = ld8(mem + Q(o.place))
     elif place >= U(ROM):
         o.value = ld8(rom + Q(c.rom_base + index))
@@ -104,12 +104,12 @@ def write_hooked(c: wp.ref[Console], mem: Q, place: U, value: U):
             c.sp = (c.sp & (WORD ^ (U(0xFF) << shift))) | (value << shift)
         elif index >= U(4):
             kept = wp.where(index == U(6), value & U(0xF0), value)
-            c.hi = (c.hi & (U(0xFFFFFFFF) ^ (U(0xFF) << shift))) | (kept << shift)
+            c.hi = (c.hi & (ALL_ONES ^ (U(0xFF) << shift))) | (kept << shift)
         else:
-            c.lo = (c.lo & (U(0xFFFFFFFF) ^ (U(0xFF) << shift))) | (value << shift)
+            c.lo = (c.lo & (ALL_ONES ^ (U(0xFF) << shift))) | (value << shift)
     else:
         o.place = wp.where(place >= U(CART), cart_place(c, index), index)
-        if o.place != U(0xFFFFFFFF):
+        if o.place != ALL_ONES:
             st8(mem + Q(o.place), value)
 
 
