@@ -55,6 +55,13 @@ from emulator.state.batch import Console
 VBLANK_TIME = wp.constant(SCREEN_HEIGHT * M_CYCLES_PER_LINE + 2)  # M-cycles from line 0 to the VBlank interrupt
 
 
+@wp.func
+def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
+    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
+    c.ppu_window = U(window_seen(c, mem, dot))
+    c.ppu_window_sync = U(dot)
+
+
 @wp.func(inline=False)
 def drop_entries(c: wp.ref[Console], mem: Q, log_from: int, undo_from: int):
     """Delete the register entries before index `log_from` and the undo entries before `undo_from`."""
@@ -221,13 +228,6 @@ def log_register(c: wp.ref[Console], mem: Q, number: int, value: int, line: int,
     make_room(c, mem, line)
     set32(mem, LOG + 4 * I(c.ppu_log_count), log_entry(dot, number, value))
     c.ppu_log_count = c.ppu_log_count + U(1)
-
-
-@wp.func
-def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
-    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
-    c.ppu_window = U(window_seen(c, mem, dot))
-    c.ppu_window_sync = U(dot)
 
 
 @wp.func(inline=False)
