@@ -27,7 +27,7 @@ from emulator.state.arguments import (
     memory_place,
     whole_number,
 )
-from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, move_times, row_bytes
+from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.power_on import power_on_console, power_on_row
 from emulator.state.snapshot import Snapshot, SnapshotError, state_hashes
 from emulator.state.state_cache import StateCache, check_batch, gathered, joined, rom_numbers, roms_of
@@ -157,17 +157,6 @@ class Emulator:
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         self._frames.run(held, frames, release_after)
 
-    def run_cycles(self, cycles: NDArray[Any], buttons: Buttons | None = None) -> None:
-        """Run console i for `cycles[i]` M-cycles, 1 to those of a frame, and up to the next instruction boundary.
-
-        `cycles` int[N]; `buttons` as in `run`. HALT and STOP end at the very M-cycle.
-        """
-        consoles, rows = self._consoles(), self.batch.ram.numpy()
-        for env in np.flatnonzero(np.asarray(cycles) < k.M_CYCLES_PER_FRAME):
-            move_times(consoles[env : env + 1], rows[env], k.M_CYCLES_PER_FRAME - int(cycles[env]))
-        self.batch.console.assign(consoles)
-        self.run(buttons, 1)
-
     def step(self) -> None:
         """Run every console for one instruction, and for the interrupt dispatch or HALT that precedes it."""
         kept = self._set_trap(TRAP_STEP)
@@ -225,14 +214,6 @@ class Emulator:
         """Exclude one console from all launches until it is reset."""
         record = self._console_record(self._checked(env))
         record["stopped"] = 1
-        self.batch.console[env : env + 1].assign(record)
-
-    def pass_breakpoint(self, env: int) -> None:
-        """Let one console that has stopped at LD B,B go on behind it."""
-        record = self._console_record(self._checked(env))
-        record["stopped"] = 0
-        record["pc"] += 1
-        record["now"] += 1
         self.batch.console[env : env + 1].assign(record)
 
     @property
