@@ -172,17 +172,6 @@ class Emulator(DeviceAccess):
         for watch in self._watches:
             watch.update()
 
-    def run_cycles(self, cycles: NDArray[Any], buttons: Buttons | None = None) -> None:
-        """Run console i for `cycles[i]` M-cycles, 1 to those of a frame, and up to the next instruction boundary.
-
-        `cycles` int[N]; `buttons` as in `run`. HALT and STOP end at the very M-cycle.
-        """
-        consoles, rows = self._consoles(), self.batch.ram.numpy()
-        for env in np.flatnonzero(np.asarray(cycles) < k.M_CYCLES_PER_FRAME):
-            move_times(consoles[env : env + 1], rows[env], k.M_CYCLES_PER_FRAME - int(cycles[env]))
-        self.batch.console.assign(consoles)
-        self.run(buttons, 1)
-
     def step(self) -> None:
         """Run every console for one instruction, and for the interrupt dispatch or HALT that precedes it."""
         kept = self._set_trap(TRAP_STEP)
@@ -240,14 +229,6 @@ class Emulator(DeviceAccess):
         """Exclude one console from all launches until it is reset."""
         record = self._console_record(self._checked(env))
         record["stopped"] = 1
-        self.batch.console[env : env + 1].assign(record)
-
-    def pass_breakpoint(self, env: int) -> None:
-        """Let one console that has stopped at LD B,B go on behind it."""
-        record = self._console_record(self._checked(env))
-        record["stopped"] = 0
-        record["pc"] += 1
-        record["now"] += 1
         self.batch.console[env : env + 1].assign(record)
 
     @property

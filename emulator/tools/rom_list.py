@@ -23,6 +23,7 @@ from emulator.emulator import Emulator
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.isa import INSTRUCTIONS
 from emulator.state.arguments import button_mask, whole_number
+from emulator.state.batch import move_times
 from emulator.tools.job_files import read_json, shown
 from emulator.tools.png import read_grey
 from emulator.tools.rom_suite import ERROR, FAIL, NONE, PASS, SKIP, Case, Verdict, batches, machine_for
@@ -281,7 +282,7 @@ def run_lanes(lanes: Sequence[Lane], device: str) -> list[Verdict]:
         held = np.array([lane.held for lane in lanes], np.uint8)
         if fine:
             spans = np.array([lane.span(k.M_CYCLES_PER_FRAME) for lane in lanes])
-            emulator.run_cycles(spans, held)
+            run_cycles(emulator, spans, held)
         else:
             spans = np.full(len(lanes), COARSE_FRAMES * k.M_CYCLES_PER_FRAME)
             emulator.run(None, COARSE_FRAMES)
@@ -293,13 +294,31 @@ def run_lanes(lanes: Sequence[Lane], device: str) -> list[Verdict]:
             lane.now += int(spans[env])
             if stopped[env] and lane.waiting_for_opcode() == LD_B_B:
                 lane.apply(lane.pending[0])
-                emulator.pass_breakpoint(env)
+                pass_breakpoint(emulator, env)
                 press_before_opcodes(emulator, env, lane)
                 continue
             lane.judge(emulator, env, screens if lane.case.pictures else None, bool(stopped[env]))
             if lane.verdict is not None:
                 emulator.freeze(env)
     return [lane.verdict or Verdict(lane.case.name, NONE) for lane in lanes]
+
+
+def run_cycles(emulator: Emulator, spans: np.ndarray, held: np.ndarray) -> None:
+    """Run console i for `spans[i]` M-cycles, 1 to those of a frame, and up to the next instruction boundary."""
+    consoles, rows = emulator.batch.console.numpy(), emulator.batch.ram.numpy()
+    for env in np.flatnonzero(spans < k.M_CYCLES_PER_FRAME):
+        move_times(consoles[env : env + 1], rows[env], k.M_CYCLES_PER_FRAME - int(spans[env]))
+    emulator.batch.console.assign(consoles)
+    emulator.run(held, 1)
+
+
+def pass_breakpoint(emulator: Emulator, env: int) -> None:
+    """Let a console that has stopped at LD B,B go on behind it."""
+    consoles = emulator.batch.console.numpy()
+    consoles["stopped"][env] = 0
+    consoles["pc"][env] += 1
+    consoles["now"][env] += 1
+    emulator.batch.console.assign(consoles)
 
 
 def press_before_opcodes(emulator: Emulator, env: int, lane: Lane) -> None:

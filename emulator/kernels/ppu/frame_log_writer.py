@@ -55,6 +55,13 @@ from emulator.state.batch import Console
 VBLANK_TIME = wp.constant(SCREEN_HEIGHT * M_CYCLES_PER_LINE + 2)  # M-cycles from line 0 to the VBlank interrupt
 
 
+@wp.func
+def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
+    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
+    c.ppu_window = U(window_seen(c, mem, dot))
+    c.ppu_window_sync = U(dot)
+
+
 @wp.func(inline=False)
 def drop_entries(c: wp.ref[Console], mem: Q, log_from: int, undo_from: int):
     """Delete the register entries before index `log_from` and the undo entries before `undo_from`."""
@@ -239,13 +246,6 @@ def keep_vram_byte(c: wp.ref[Console], mem: Q, offset: int, line: int, old: int)
         if not in_picture:
             c.ppu_draft_undo = c.ppu_undo_count
     return room
-
-
-@wp.func
-def latch_window_until(c: wp.ref[Console], mem: Q, dot: int):
-    """Record in `ppu_window` whether LY has equalled WY with the window enabled, up to this dot of the frame."""
-    c.ppu_window = U(window_seen(c, mem, dot))
-    c.ppu_window_sync = U(dot)
 
 
 @wp.func(inline=False)
