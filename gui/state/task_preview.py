@@ -68,9 +68,10 @@ class TaskPreview(QWidget):
                 return
             scale = self.scale() / self.devicePixelRatioF()
             size = QSize(round(SCREEN[1] * scale), round(SCREEN[0] * scale))
-            left = (self.width() - 2 * size.width() - GAP) // 2
+            sides = self._sides(found)
+            left = (self.width() - len(sides) * size.width() - (len(sides) - 1) * GAP) // 2
             top = (self.height() - size.height() - CAPTION) // 2
-            for at, (picture, head, text) in enumerate(self._sides(found)):
+            for at, (picture, head, text) in enumerate(sides):
                 rect = QRect(left + at * (size.width() + GAP), top, size.width(), size.height())
                 image: QImage = image_of(self._palette, picture)
                 painter.drawImage(rect, image)

@@ -213,8 +213,10 @@ class SidePanel(QWidget):
         task = request.task if request is not None else ""
         if task != self._task:
             self._task, self._found = task, read_task_pictures(task, self._home) if task else None
-            if self._found is not None:
-                self.goal.show_picture(self._found.goal)
+            picture = self._found.goal if self._found is not None else None
+            self.goal.setVisible(picture is not None)
+            if picture is not None:
+                self.goal.show_picture(picture)
         self._show_goal()
 
     def forget(self) -> None:
