@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import warp as wp
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, SnapshotError
 from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION, layout_version
@@ -129,6 +130,18 @@ def test_observations_are_rounded_means_of_2x2_blocks(device: str, busy: Cartrid
     blocks = screen.reshape(72, 2, 80, 2).sum((1, 3))
     assert screen.any()
     assert np.array_equal(emulator.observations().numpy()[0], (blocks + 2) >> 2)
+
+
+def test_packed_pictures_are_the_same_shades(device: str, busy: Cartridge) -> None:
+    emulator = Emulator(busy, 2, device)
+    rooms = [wp.zeros((2, 144, 2, 20), wp.uint8, device=device) for _ in range(2)]
+    for out in (None, *rooms):
+        emulator.run(np.array([0x80, 0], np.uint8), 11)
+        bits = np.unpackbits(emulator.packed_screens(out).numpy(), axis=-1)
+        assert np.array_equal(bits[..., 0, :] | bits[..., 1, :] << 1, emulator.screens.numpy())
+    assert not np.array_equal(rooms[0].numpy(), rooms[1].numpy())
+    with pytest.raises(EmulatorError, match=r"out: uint8\[1, 144, 2, 20\]: give uint8\[2, 144, 2, 20\]"):
+        emulator.packed_screens(rooms[0][:1])
 
 
 @pytest.mark.parametrize(("frames", "count"), [(0, 1), (10_001, 1), (1, 3)])

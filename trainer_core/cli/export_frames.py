@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trainer_core.author.minari_export import load_minari
 from trainer_core.cli import eval as evaluation
 from trainer_core.cli.options import FrameOptions, new_folder
@@ -87,5 +89,5 @@ def _policy(name: str, home: HomePaths, options: FrameOptions) -> Source:
     played, _ = evaluation.evaluate(asked, config, folder, home)
     cartridge, codec = load_rom(task, home), task.manifest.codec
     states = load_starts(task, cartridge)
-    episodes = [Demonstration(states[e.start], play_actions(list(e.actions), codec)) for e in played.episodes]
+    episodes = [Demonstration(states[e.start], play_actions(np.array(e.actions), codec)) for e in played.episodes]
     return Source(f"{folder.parent.parent.name} on {task.id}", cartridge, episodes, task)

@@ -141,9 +141,9 @@ def _batch(
         parts = {name: found[:, part] for name, part in watched.slices.items()}
         for name, (_, shape) in SCENE.items():
             parts[name] = parts[name].reshape(-1, *shape)
-        digest = hashlib.blake2b(shown, digest_size=16)
+        digest = hashlib.blake2b(shown.data, digest_size=16)
         for name in SCENE:
-            digest.update(np.ascontiguousarray(parts[name]))
+            digest.update(np.ascontiguousarray(parts[name]).data)
         digest.update(end.encode())
         buttons = some[console].masks[: count * every].reshape(count, every)
         yield Labelled(begin + console, buttons, shown, parts, digest.hexdigest())
