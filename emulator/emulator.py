@@ -23,7 +23,7 @@ from emulator.rom.cartridge import Cartridge, EmulatorError, Rom
 from emulator.rom.idle_loops import marked_words
 from emulator.rom.regular_file import replacing
 from emulator.state.arguments import OnDevice, button_masks, checked_bytes, checked_roms, whole_number
-from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, move_times, row_bytes
+from emulator.state.batch import CONSOLE_DTYPE, HALTED, LOCKED, TRAP_STEP, Layout, allocate, row_bytes
 from emulator.state.battery import battery_bytes, put_battery
 from emulator.state.bess import bess_bytes
 from emulator.state.power_on import power_on_console, power_on_row
