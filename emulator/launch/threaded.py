@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import warp as wp
 
 from emulator.constants import HRAM, P1, ROW_ORIGIN, STAT, VRAM, WRAM
-from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address
+from emulator.kernels.intrinsics import I, Q, U, ld8, ld32, row_address, st8
 from emulator.kernels.sm83.cpu_registers import (
     UNREADY,
     Bases,
@@ -37,7 +37,7 @@ from emulator.kernels.sm83.service_inline import (
     select_buttons,
     set_bank,
     set_ime,
-    store_here,
+    stores_plainly,
     write_sound,
 )
 from emulator.kernels.sm83.service_requests import (
@@ -119,11 +119,14 @@ def write_register(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases]):
     a = U(0xFF00) | ((r.word >> U(16)) & U(0xFF))
     value = r.hi >> U(24)
     start = r.now
+    p = r.mem + Q(a - U(ROW_ORIGIN))
     r.pc = r.pc + U(2)
     r.now = r.now + U(3)
     r.work = r.work + U(1)
     r.stable = r.now
-    if not store_here(r, a, value, wp.bool(False), start) and not write_sound(r, c, a, value, start):
+    if stores_plainly(r, a, p, value, wp.bool(False), start):
+        st8(p, value)
+    elif not write_sound(r, c, a, value, start):
         ctl = ld32(row_address(b.control, U(LDH_N8_A)) + Q(24))
         if a == U(P1) and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, value, ctl, start)

@@ -2,13 +2,10 @@
 
 import warp as wp
 
-from emulator.constants import CART_RAM, ECHO, HRAM, OAM, ROW_ORIGIN, VRAM, WRAM
+from emulator.constants import CART_RAM, ECHO, HRAM, ROW_ORIGIN, VRAM
 from emulator.kernels.intrinsics import Q, U, ld8
 from emulator.kernels.memory.mapper import FLAT, cart_ram_read
 from emulator.state.batch import Console
-
-ECHO_ORIGIN = ROW_ORIGIN + ECHO - WRAM  # ROW_ORIGIN of the echo's addresses
-ECHO_PAGES = 0xC0  # of `fast`: bit 6 is WRAM; bit 7 is set if E000-FF7F is memory of its own (flat)
 
 
 @wp.func(inline=True)
@@ -27,16 +24,6 @@ def plain_address(a: U, rom: Q, mem: Q, rom_low: U, rom_high: U, ram_offset: U) 
 def fast_bits(fast: U, a: U) -> U:
     """Return `fast` shifted by the page of address `a`: bit 0: direct reads are allowed, bit 16: direct writes are."""
     return fast >> wp.where(a - U(HRAM) < U(0x7F), U(8), a >> U(13))
-
-
-@wp.func(inline=True)
-def in_echo(fast: U, a: U, more: U) -> wp.bool:
-    """Return whether the bytes `a` to `a` + `more` are the echo of WRAM (E000-FDFF) and plain memory.
-
-    Their bytes lie at `a` - ECHO_ORIGIN of the memory row. `fast` has no bit for them, because their page holds I/O
-    registers as well. `more`: 2 for two bytes, since a push begins with SP behind them, perhaps in OAM.
-    """
-    return a - U(ECHO) < U(OAM - ECHO) - more and (fast & U(ECHO_PAGES)) == U(0x40)
 
 
 @wp.func

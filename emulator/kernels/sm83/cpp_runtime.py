@@ -258,7 +258,8 @@ END
 
 static inline u32 fast_bits(u32 fast, u32 a) { return fast >> (a - 0xFF80 < 0x7F ? 8 : a >> 13); }
 
-// `address_map.in_echo`: looked at where a request would follow. In `place` it took 4 % of a launch.
+// Whether `a` to `a + more` is the echo of WRAM, plain memory 2000 below. Looked at where a request would follow: in
+// `place` it took 4 % of a launch. The data path of a GPU asks: looked at there, it took 2 to 5 %.
 static inline bool in_echo(u32 fast, u32 a, u32 more) {
     return a - 0xE000 < 0x1E00 - more && (fast & 0xC0) == 0x40;
 }

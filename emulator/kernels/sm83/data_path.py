@@ -30,20 +30,19 @@ from emulator.kernels.intrinsics import (
     prmt,
     row_address,
     shift_out,
+    st8,
     st_operand_if,
     xor_both,
 )
-from emulator.kernels.memory.address_map import ECHO_ORIGIN, fast_bits, in_echo, plain_address
+from emulator.kernels.memory.address_map import fast_bits, plain_address
 from emulator.kernels.sm83.cpu_registers import P1_PAGE, UNREADY, Bases, Registers, load_word, wait_if_asked
 from emulator.kernels.sm83.service_inline import (
     LONGEST,
-    read_here,
     reads_plainly,
     select_buttons,
     set_bank,
     set_ime,
-    store_here,
-    write_sound,
+    stores_plainly,
 )
 from emulator.kernels.sm83.service_requests import (
     ASK_CONTROL,
@@ -93,6 +92,7 @@ class Operands:
     rest: wp.uint32  # control bits of the work that the uniform path has not done
     unfinished: wp.bool
     a: wp.uint32
+    p: wp.uint64
     v: wp.uint32
     ctl: wp.uint32
     # State before the instruction
@@ -240,6 +240,7 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     o.pc = r.pc
     o.start = start
     o.a = a
+    o.p = p
     o.v = v
     o.ctl = ctl
 
@@ -274,10 +275,10 @@ def execute(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
 
 
 @wp.func(inline=True)
-def finish_read(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
+def finish_read(r: wp.ref[Registers], b: wp.ref[Bases], o: wp.ref[Operands]):
     """Correct the result of an instruction whose operand may not be plain memory.
 
-    Unless `r.memory` is the operand all the same, the instruction is undone, to be executed again with it.
+    If the service must read it, the instruction is undone, to be executed again with the answer.
     """
     if is_wide(o.ctl) or not reads_plainly(r, o.a, o.start):
         r.lo = o.lo
@@ -286,13 +287,9 @@ def finish_read(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: w
         r.pc = o.pc
         r.now = o.start
         r.work = r.work - U(1)
-        if read_here(r, c, o.a, o.ctl, o.start):
-            r.word = o.word
-            r.given = U(READ | READ16)
-        else:
-            r.held = o.word
-            leave_request(r.mem + Q(b.scratch), o.a, U(0), o.ctl, o.start)
-            r.asked = with_kind(U(ASK_READ), o.a)
+        r.held = o.word
+        leave_request(r.mem + Q(b.scratch), o.a, U(0), o.ctl, o.start)
+        r.asked = with_kind(U(ASK_READ), o.a)
         wait_if_asked(r)
 
 
@@ -332,11 +329,11 @@ def finish_instruction(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases
     elif (a & U(0xE000)) == U(0x2000) and stores != U(0) and not wide and set_bank(r, c, a, v):
         load_word(r, b)
     elif (pair | control | stores) != U(0):
-        if stores != U(0) and store_here(r, a, v, wide, start):
-            r.given = U(0)  # done
+        if stores != U(0) and stores_plainly(r, a, o.p, v, wide, start):
+            st8(o.p, v)
         elif stores != U(0) and a == U(P1) and not wide and I(r.due - start) >= I(LONGEST):
             select_buttons(r, c, v & U(255), ctl, start)
-        elif stores == U(0) or wide or not write_sound(r, c, a, v & U(255), start):
+        else:
             operand = wp.where(control != U(0), r.pc - o.pc, v)
             leave_request(r.mem + Q(b.scratch), wp.where(pair != U(0), o.before, a), operand, ctl, start)
             asked = wp.where(stores != U(0), U(ASK_WRITE), U(0))
@@ -351,11 +348,9 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
     """Load the instruction word at PC if `load_word` could not; leave a request if it is not in predecoded ROM."""
     last = r.pc + U(2)
     page = ((r.pc ^ last) >> U(13)) == U(0) and (r.pc >= U(HRAM)) == (last >= U(HRAM))
-    echo = in_echo(r.fast, r.pc, U(2))
     if (r.word & U(UNREADY)) != U(0):
-        if echo or (page and r.pc >= U(VRAM) and (fast_bits(r.fast, r.pc) & U(1)) != U(0)):
+        if page and r.pc >= U(VRAM) and (fast_bits(r.fast, r.pc) & U(1)) != U(0):
             p = plain_address(r.pc, b.rom, r.mem, r.rom_low, r.rom_high, r.ram_offset)
-            p = wp.where(echo, r.mem + Q(r.pc - U(ECHO_ORIGIN)), p)
             r.word = fetched(ld8(p), ld8(p + Q(1)), ld8(p + Q(2)))
             back = (r.word & U(0xE7)) == U(0x20) or (r.word & U(0xFF)) == U(0x18)
             if back and (r.word & U(0x800000)) != U(0):
@@ -369,8 +364,8 @@ def fetch(r: wp.ref[Registers], b: wp.ref[Bases]):
 def finish(r: wp.ref[Registers], c: wp.ref[Console], b: wp.ref[Bases], o: wp.ref[Operands]):
     """Do the rare work of an instruction that `execute` leaves out."""
     if (o.rest & U(READ)) != U(0):
-        finish_read(r, c, b, o)
-    if (r.asked | r.given) == U(0):  # it is executed now
+        finish_read(r, b, o)
+    if r.asked == U(0):
         if (o.ctl & U(FETCH)) != U(0):
             fetch(r, b)
         elif (o.ctl & U(WATCH)) != U(0):

@@ -5,16 +5,14 @@ That is possible only while no event is due within the instruction (`Registers.d
 
 import warp as wp
 
-from emulator.constants import LCDC, NR10, P1, ROW_ORIGIN, STAT
-from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, st8
+from emulator.constants import LCDC, NR10, P1, STAT
+from emulator.kernels.intrinsics import I, Q, U, earlier, ld8
 from emulator.kernels.io.joypad import SETTLED, joypad_read, joypad_select
 from emulator.kernels.io.sound_registers import apu_store
-from emulator.kernels.memory.address_map import ECHO_ORIGIN, in_echo
 from emulator.kernels.memory.mapper import switch_bank, switches_bank
 from emulator.kernels.ppu.vram_oam_access import PICTURE_PLAIN, STATUS_MARGIN, STATUS_PLAIN
 from emulator.kernels.sm83.cpu_registers import PLAIN_IO, Registers, fall_due, open_p1
 from emulator.kernels.sm83.interrupts import switch_interrupts, switches_interrupts
-from emulator.kernels.sm83.service_requests import is_wide
 from emulator.rom import control_rows, isa
 from emulator.state.batch import Console
 
@@ -53,13 +51,12 @@ def set_bank(r: wp.ref[Registers], c: wp.ref[Console], a: U, value: U) -> wp.boo
 
 
 @wp.func(inline=True)
-def stores_plainly(r: wp.ref[Registers], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
+def stores_plainly(r: wp.ref[Registers], a: U, p: Q, value: U, wide: wp.bool, start: U) -> wp.bool:
     """Return whether a write to `a` only changes a picture register's byte, with no other effect now."""
     until = earlier(r.vram_until, r.due)
     plain = (a & U(0xFFF0)) == U(LCDC) and ((U(PLAIN_PICTURE) >> (a & U(15))) & U(1)) != U(0)
     if a == U(LCDC):
-        changes = ld8(r.mem + Q(U(LCDC - ROW_ORIGIN))) ^ value
-        plain = (changes & U(0xA0)) == U(0)  # neither the LCD's nor the window's enable bit
+        plain = ((ld8(p) ^ value) & U(0xA0)) == U(0)  # neither the LCD's nor the window's enable bit
     plain = plain and not wide and (r.fast & PICTURE_PLAIN) != U(0)
     return plain and I(until - start) >= I(LONGEST)
 
@@ -93,34 +90,6 @@ def read_buttons(r: wp.ref[Registers], c: wp.ref[Console], start: U, cycle: U) -
         r.memory = joypad_read(c, r.mem, start + cycle - U(1))
         r.stable = c.stable
         open_p1(r)
-    return here
-
-
-@wp.func(inline=True)
-def read_here(r: wp.ref[Registers], c: wp.ref[Console], a: U, ctl: U, start: U) -> wp.bool:
-    """Read the operand at `a` into `r.memory`; return False, with nothing done, if the service must."""
-    wide = is_wide(ctl)
-    here = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
-    if here:
-        p = r.mem + Q(a - U(ECHO_ORIGIN))
-        r.memory = ld8(p)
-        if wide:
-            r.memory = r.memory | (ld8(p + Q(1)) << U(8))
-    elif a == U(P1) and not wide:
-        here = read_buttons(r, c, start, (ctl >> U(control_rows.READ_CYCLE_SHIFT)) & U(7))
-    return here
-
-
-@wp.func(inline=True)
-def store_here(r: wp.ref[Registers], a: U, value: U, wide: wp.bool, start: U) -> wp.bool:
-    """Store `value` at `a`; return False, with nothing done, if that has other effects."""
-    echo = in_echo(r.fast, a, wp.where(wide, U(2), U(0)))
-    here = echo or stores_plainly(r, a, value, wide, start)
-    if here:
-        at = r.mem + Q(a - wp.where(echo, U(ECHO_ORIGIN), U(ROW_ORIGIN)))
-        st8(at, value)
-        if wide:
-            st8(at + Q(1), value >> U(8))
     return here
 
 

@@ -1,4 +1,4 @@
-"""Short answers to the commonest requests: STAT, P1, and a byte for open VRAM.
+"""Short answers to the two commonest requests: STAT, and a byte for open VRAM.
 
 Programs poll STAT before every byte they copy to VRAM. `attend` gives the same answers to the same requests, through
 code for every case; this is a tenth of it, without a call, and all lanes of a serving warp take it together.
@@ -6,9 +6,8 @@ code for every case; this is a tenth of it, without a call, and all lanes of a s
 
 import warp as wp
 
-from emulator.constants import LCDC_OBJ_ENABLE, LCDC_OBJ_SIZE, P1, ROW_OAM, ROW_ORIGIN, STAT, VRAM
+from emulator.constants import LCDC_OBJ_ENABLE, LCDC_OBJ_SIZE, ROW_OAM, ROW_ORIGIN, STAT, VRAM
 from emulator.kernels.intrinsics import I, Q, U, earlier, ld8, ld32, ld32_constant, ld128, st8, st32
-from emulator.kernels.io.joypad import joypad_read
 from emulator.kernels.memory.address_map import is_flat
 from emulator.kernels.memory.io_registers import ROW_LCDC
 from emulator.kernels.ppu.frame_log import DMA_DOTS
@@ -276,7 +275,7 @@ def answer_store(o: wp.ref[Answer], c: wp.ref[Console], mem: Q):
 
 @wp.func
 def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_skip: U) -> U:
-    """Answer a request to read STAT or P1, or to store to VRAM; NO_ANSWER for any other, or if only `attend` can.
+    """Answer a request to read STAT or to store to VRAM; NO_ANSWER for any other, or if only `attend` can.
 
     `p`: address of the mailbox.
     """
@@ -287,12 +286,8 @@ def answer_quickly(c: wp.ref[Console], mem: Q, p: Q, words: Q, asked: U, idle_sk
         o.word = ld32(p + Q(U(WORD_AT)))
         calm = I(c.deadline - c.now) > I(isa.LONGEST) and (c.fast >> U(31)) == U(0)
         calm = calm and not is_wide(o.control)
-        o.window = ld32(p + Q(U(WINDOW_AT)))
         if calm and asked == U(ASK_READ) and o.address == U(STAT):
             answer_status(o, c, mem, words, idle_skip)
-        elif calm and asked == U(ASK_READ) and o.address == U(P1):
-            o.memory = joypad_read(c, mem, c.now + ((o.control >> U(control_rows.READ_CYCLE_SHIFT)) & U(7)) - U(1))
-            o.answer = U(HAS_WORD | HAS_MEMORY)
         elif calm and asked == U(ASK_WRITE) and (o.address & U(0xE000)) == U(VRAM):
             answer_store(o, c, mem)
         if o.answer != NO_ANSWER:
