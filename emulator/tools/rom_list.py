@@ -68,17 +68,17 @@ class ListedCase(Case):
 
     @property
     def fine(self) -> bool:
-        """Whether the run must stop after every frame, or within one."""
+        """True if the run must stop after every frame, or within one."""
         return bool(self.pictures or self.inputs)
 
     @property
     def traps(self) -> bool:
-        """Whether LD B,B stops the run."""
+        """True if LD B,B stops the run."""
         return self.at_breakpoint or any(press.at is None and press.opcode == LD_B_B for press in self.inputs)
 
     @property
     def steps(self) -> bool:
-        """Whether opcodes other than LD B,B must be looked for, instruction by instruction."""
+        """True if opcodes other than LD B,B must be looked for, instruction by instruction."""
         return any(press.at is None and press.opcode != LD_B_B for press in self.inputs)
 
 
