@@ -12,7 +12,7 @@ Folders, lowest first; a file imports from its own folder and from those before 
     rom                 cartridge header; datasheet (isa), its control rows; disassembler; loops
     state               the batch's arrays; power-on; save states, PyBoy's too; the reset cache
     kernels.intrinsics  raw memory access and other instructions that Python lacks
-    kernels.memory      address map, mappers and MBC3's clock, the page of I/O registers
+    kernels.memory      address map, mappers, clocks of MBC3 and HuC3, the page of I/O registers
     kernels.ppu         LCD registers, STAT, mode timing, access times; pictures, drawn from logs
     kernels.io          bus, timer, serial port, joypad, sound registers, OAM DMA; hardware events
     kernels.sm83        instructions of all executors, interrupts, the service of rare requests
@@ -21,7 +21,7 @@ Folders, lowest first; a file imports from its own folder and from those before 
     frame_launcher      launches of a batch's frames by its executor
     device_access       bytes watched and written, hooks and slots of a batch, on the device
     emulator            `Emulator`, the batch with methods
-    sound               samples of a console's sound, made beside it (ADR 15)
+    sound               outputs of the sound channels and samples, made beside it (ADR 38)
     tools, verify       the command line's jobs; comparison with PyBoy, fuzzing
 
 Inside kernels.ppu a launch only logs the inputs of the picture (`frame_log`, written by `frame_log_writer`, read by

@@ -16,6 +16,7 @@ from emulator.kernels.intrinsics import I, Q, U, ld32, st32
 from emulator.kernels.io.sweep import (
     CHANNEL_ON,
     clock_sweep,
+    get_pace,
     keep_frequency,
     keeps_sweep,
     run_sweep,
@@ -127,10 +128,11 @@ def sequencer_steps(c: wp.ref[Console], mem: Q, edges: U):
     if lengths > U(0):
         for channel in range(4):
             clock_length(c, U(channel), lengths)
-    o.left = ((step + o.count + U(1)) >> U(2)) - ((step + U(1)) >> U(2))
-    while o.left > U(0):
-        clock_sweep(c, mem)
-        o.left = o.left - U(1)
+    events = ((step + o.count + U(1)) >> U(2)) - ((step + U(1)) >> U(2))
+    if get_pace(mem) == U(0):
+        c.apu_sweep_timer = (c.apu_sweep_timer - events) & U(7)
+    elif events != U(0):
+        clock_sweep(c, mem)  # one event: `run_sequencer` takes steps one by one while the channel sweeps
     c.apu_step = (step + o.count) & U(7)
 
 
@@ -331,19 +333,17 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
     o = ApuLocals()
     wave_off = (c.apu_status & U(4)) == U(0)
     limited = (c.apu_status >> (U(4) + channel)) & U(1)
-    rests = sweep_rests(c)
-    untuned = wp.where(channel == U(0), rests and not sweeps(c, mem), channel != U(2) or wave_off)
     o.plain = wp.bool(True)  # volume, DAC, panning and unused registers
     if register >= U(io.NR50):
         o.plain = wp.where(register >= U(io.WAVE_RAM), wave_off, register != U(0x26) or value >= U(0x80))
     elif place == U(1):
         o.plain = limited == U(0)
-    elif place == U(3):
-        o.plain = untuned
-    elif place == U(4):
-        o.plain = untuned and (value >> U(6)) == limited
+    elif place >= U(3):
+        o.plain = (channel != U(2) or wave_off) and (place == U(3) or (value >> U(6)) == limited)
+        if channel == U(0) and o.plain:
+            o.plain = sweep_rests(c) and not sweeps(c, mem)
     elif register == U(io.NR10):
-        o.plain = rests and keeps_sweep(c, mem, value)
+        o.plain = sweep_rests(c) and keeps_sweep(c, mem, value)
     return o.plain
 
 
