@@ -163,12 +163,11 @@ class Emulator(DeviceAccess):
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         release_after |= k.BOUNCING * self.bouncing_buttons
         self._hooks.clear_hits()
-        if mask is None:
-            self._frames.run(held, frames, release_after)
-        else:
-            chosen = self._device_bytes(mask, self._mask, self._all)
+        chosen = self._device_bytes(mask, self._mask, self._all)
+        if mask is not None:
             self._launch(hold, self.num_envs, [self.batch.console, chosen, 1], self.device)
-            self._frames.run(held, frames, release_after)
+        self._frames.run(held, frames, release_after)
+        if mask is not None:
             self._launch(hold, self.num_envs, [self.batch.console, chosen, 0], self.device)
         for watch in self._watches:
             watch.update()
