@@ -1,6 +1,6 @@
 """Rewards of `red_env.RedEnv` against the same rules written for one console of `dmglab.pyboy`, step by step.
 
-`python compare.py ROM STATE [STEPS]`, with STATE in PyBoy's format; `python compare.py [STEPS]` takes Pocket Quest, whose
+`python compare.py ROM STATE [STEPS]`, with STATE in PyBoy's format; `python compare.py [STEPS]` takes Pocket Quest: its
 memory stands for Pokemon Red's. Exits 1 if any reward differs.
 """
 
