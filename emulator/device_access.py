@@ -20,6 +20,7 @@ from emulator.launch.code_hooks import (
     tested,
     written_bytes,
 )
+from emulator.launch.memory_kernels import write_places
 from emulator.launch.slots import Slots, slot_bytes
 from emulator.launch.warp_start import explained
 from emulator.launch.watched_memory import MOST_BYTES, Item, Poke, Watch, addresses_of, read_code, row_place
@@ -47,18 +48,15 @@ class DeviceAccess:
         cartridges: list[Cartridge]
         _all: wp.array[Any]
         _frames: FrameLauncher
-        _kernels: Any
         _known_rom_index: wp.array[Any]
         _mask: wp.array[Any]
         _refused: wp.array[Any]
         _rom_bases: list[int]
         _row_bytes: int
 
-        @property
-        def _threads(self) -> int: ...
         def _arrived(self, given: Any) -> Any: ...
         def _device_bytes(self, given: Any, buffer: wp.array[Any], default: wp.array[Any]) -> wp.array[Any]: ...
-        def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None: ...
+        def _launch(self, kernel: Any, dim: Any, inputs: list[Any], device: Any) -> None: ...
         def _load(self, chosen: wp.array[Any], source: wp.array[Any], states: StateCache | Slots) -> None: ...
         def draw(self) -> None: ...
 
@@ -79,8 +77,9 @@ class DeviceAccess:
     def symbols(self, symbols: Symbols) -> None:
         if not isinstance(symbols, Symbols):
             raise EmulatorError(f"symbols={symbols!r:.60}: give dmglab.Symbols(FILE)")
-        symbols.check(self.cartridges[0])
+        symbols.check(max(self.cartridges, key=lambda cartridge: cartridge.rom_banks))
         self._symbols = symbols
+        self._pokes.clear()
 
     def watch(self, symbols: Symbols | None = None, /, *, out: wp.array[Any] | None = None, **groups: Item) -> Watch:
         """Read the same bytes of every console at the end of each `run`, into one array uint8[N, B] on the device.
@@ -107,15 +106,10 @@ class DeviceAccess:
         if not fits or str(found.device) != self.device:
             what = f"{found.dtype.__name__}{list(found.shape)} on {found.device}"
             raise EmulatorError(f"out: {what}: give uint8{list(shape)} on {self.device}")
-        watch = Watch(codes, found, self._read_places)
+        watch = Watch(codes, found, self.batch, self._launch)
         self._watches.append(watch)
         watch.update()
         return watch
-
-    def _read_places(self, places: wp.array[Any], runs: wp.array[Any], out: wp.array[Any]) -> None:
-        threads = self._threads
-        inputs = [self.batch, self.batch.console, places, runs, threads, out.ptr, out.strides[0]]
-        self._launch(self._kernels.read_places, (self.num_envs, threads), inputs)
 
     def poke(self, place: Item, values: Any, mask: Mask = None) -> None:
         """Write bytes to RAM of the consoles whose `mask` (uint8 or bool [N]; None: all) is set, even where the PPU or
@@ -136,7 +130,7 @@ class DeviceAccess:
         if poke.is_drawn:
             self.draw()  # a finished picture that waits reads video memory and objects
         inputs = [self.batch, self.batch.console, chosen, poke.places, written]
-        self._launch(self._kernels.write_places, self.num_envs, inputs)
+        self._launch(write_places, self.num_envs, inputs, self.device)
 
     def on(
         self,
@@ -154,7 +148,8 @@ class DeviceAccess:
         number `rom`. `record`: registers (a f b c d e h l, bc de hl af sp pc) and bytes as for `watch`, or by name.
         `poke`: numbers for registers but pc, and for RAM, the lowest byte first. `when`: (register or bytes, one of
         == != < <= > >= &, number), else a hit does not count. `keep`: record the latest hit (1), or the first `keep`.
-        Hooks end the search for hot code. Raises EmulatorError for a place that is not in the ROM.
+        Where hot code is wanted, launches run without it until it is compiled for these hooks. Raises EmulatorError for
+        a place that is not in the ROM.
         """
         rom = whole_number("rom", rom, 0, len(self.cartridges) - 1)
         offset, address = code_place(place, self._symbols, self.cartridges[rom])

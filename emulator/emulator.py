@@ -15,6 +15,7 @@ from emulator.device_access import DeviceAccess, Mask
 from emulator.frame_launcher import Executor, FrameLauncher, chosen_executor, kernels_of
 from emulator.kernels.ppu.picture_arrays import Pictures
 from emulator.launch.launch_shapes import Shape
+from emulator.launch.memory_kernels import hold
 from emulator.launch.slots import Slots
 from emulator.launch.warp_start import explained, start_warp
 from emulator.rom import control_rows
@@ -157,9 +158,9 @@ class Emulator(DeviceAccess):
             self._frames.run(held, frames, release_after)
         else:
             chosen = self._device_bytes(mask, self._mask, self._all)
-            self._launch(self._kernels.hold, self.num_envs, [self.batch.console, chosen, 1])
+            self._launch(hold, self.num_envs, [self.batch.console, chosen, 1], self.device)
             self._frames.run(held, frames, release_after)
-            self._launch(self._kernels.hold, self.num_envs, [self.batch.console, chosen, 0])
+            self._launch(hold, self.num_envs, [self.batch.console, chosen, 0], self.device)
         for watch in self._watches:
             watch.update()
 
@@ -298,20 +299,19 @@ class Emulator(DeviceAccess):
 
     def _load(self, chosen: wp.array[Any], source: wp.array[Any], states: StateCache | Slots) -> None:
         """Put each env of the mask `chosen` into `states[source[env]]`; all arguments lie on the device."""
-        threads = self._threads
+        # A warp for each console: most of them are not reset and end at once.
+        on_gpu = wp.get_device(self.device).is_cuda
+        threads = 32 if on_gpu else 1
+        # The block size of the frames, so that Warp compiles the module once.
+        how = {"block_dim": self._frames.shape.block} if on_gpu else {}
         inputs = [self.batch, self.batch.console, chosen, source, states.console, states.rows.ptr]
         inputs += [states.rows.shape[1], self._row_bytes, threads, states.rom_index, self._known_rom_index]
-        self._launch(self._kernels.reset_envs, (self.num_envs, threads), [*inputs, self._refused])
+        inputs.append(self._refused)
+        self._launch(self._kernels.reset_envs, (self.num_envs, threads), inputs, self.device, **how)
 
-    @property
-    def _threads(self) -> int:
-        """Threads that share a console in `_launch`: a warp, most of which end at once, or one on a CPU."""
-        return 32 if wp.get_device(self.device).is_cuda else 1
-
-    def _launch(self, kernel: Any, dim: Any, inputs: list[Any]) -> None:
-        """Launch one of the executor's small kernels, on a GPU with the frames' block size: Warp compiles once."""
-        how = {"block_dim": self._frames.shape.block} if wp.get_device(self.device).is_cuda else {}
-        self._frames.launch(kernel, dim=dim, inputs=inputs, device=self.device, **how)
+    def _launch(self, kernel: Any, dim: Any, inputs: list[Any], device: Any, **how: Any) -> None:
+        """Launch a small kernel, on a CPU from its recording."""
+        self._frames.launch(kernel, dim=dim, inputs=inputs, device=device, **how)
 
     def state_cache(self, snapshots: Sequence[Snapshot]) -> StateCache:
         """Upload snapshots to the device for `reset`; raise SnapshotError for one that fits none of the ROMs."""

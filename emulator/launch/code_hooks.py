@@ -46,6 +46,8 @@ def code_place(place: Item, symbols: Symbols, cartridge: Cartridge) -> tuple[int
         bank = int(address >= _BANK)
         if bank and address < k.VRAM and cartridge.rom_banks > 2:
             raise EmulatorError(f"address 0x{address:04X}: in which ROM bank? give (bank, address)")
+    if bank == 0 and _BANK <= address and cartridge.rom_banks == 2:
+        bank = 1  # as symbol files of ROMs without a mapper have it
     if address >= k.VRAM:
         raise EmulatorError(f"address 0x{address:04X} is no ROM: hooks are for code below 0x8000")
     if (bank > 0) != (address >= _BANK) or bank >= cartridge.rom_banks:

@@ -240,7 +240,7 @@ def copy_table(console: wp.array[Console], table: wp.uint64):
     run(h, console[0], U(COPY_TABLE))
 
 
-power_on, reset_envs, peek, store, read_places, write_places, hold = reset_kernels.of_module(__name__)
+power_on, reset_envs, peek, store = reset_kernels.of_module(__name__)
 
 
 def launch(

@@ -241,6 +241,4 @@ def launch(
     wp.launch(end_frames, dim=n, inputs=[batch, console, frames], device=device, block_dim=block)
 
 
-power_on, reset_envs, peek, store, read_places, write_places, hold = reset_kernels.of_module(
-    __name__, launch_bounds=(MAX_BLOCK, 1)
-)
+power_on, reset_envs, peek, store = reset_kernels.of_module(__name__, launch_bounds=(MAX_BLOCK, 1))

@@ -92,7 +92,7 @@ def run_alone(
 
 begin_frames = wp.kernel(uniform.begin_frames.func, enable_backward=False, module=__name__)
 end_frames = wp.kernel(uniform.end_frames.func, enable_backward=False, module=__name__)
-power_on, reset_envs, peek, store, read_places, write_places, hold = reset_kernels.of_module(__name__)
+power_on, reset_envs, peek, store = reset_kernels.of_module(__name__)
 
 
 def launch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.launch.reset_kernels import BUS, CART, ROM
+from emulator.launch.memory_kernels import BUS, CART, ROM, peek_places, read_places
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.symbols import Symbols
 from emulator.state.arguments import whole_number
@@ -52,6 +53,8 @@ def read_code(bank: int | None, address: int, cartridges: Sequence[Cartridge]) -
     """Return where `read_places` finds a byte, the same for all cartridges. Raises EmulatorError if there is none."""
     if k.UNUSABLE <= address < k.IO:
         raise EmulatorError(f"address 0x{address:04X}: nothing is connected there; give an address below 0xFEA0")
+    if bank == 0 and _BANK <= address < k.VRAM and all(cartridge.rom_banks == 2 for cartridge in cartridges):
+        bank = 1  # as symbol files of ROMs without a mapper have it
     if address < k.VRAM and bank is not None:
         at = address if address < _BANK else address - _BANK + bank * _BANK
         if (bank > 0) != (address >= _BANK) or at >= min(len(cartridge.rom) for cartridge in cartridges):
@@ -111,6 +114,9 @@ class Views(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._views)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self._views)}>"
+
     def __bool__(self) -> bool:
         return True
 
@@ -126,15 +132,24 @@ class Watch(Views):
     their memory. Every `Emulator.run` ends with an update; call `update` after a reset, a poke or a loaded slot.
     """
 
-    def __init__(self, groups: Mapping[str, Sequence[int]], out: Any, launch: Callable[..., None]) -> None:
-        """Use `read_code` numbers by group, an array uint8[N, bytes in all], and the launch of `read_places`."""
+    def __init__(self, groups: Mapping[str, Sequence[int]], out: Any, batch: Any, launch: Callable[..., None]) -> None:
+        """Use `read_code` numbers by group, an array uint8[N, bytes in all], and a function that launches as Warp's."""
         self.bytes = out
         self.slices: dict[str, slice] = {}
         """Columns of each group in `bytes`."""
         codes = np.array([code for codes in groups.values() for code in codes], np.uint32)
-        self._places = wp.array(codes, dtype=wp.uint32, device=out.device)
-        self._runs = wp.array(_runs(codes) if out.device.is_cpu else np.ones(len(codes), np.int32), device=out.device)
-        self._launch = launch
+        of_bus = np.flatnonzero(codes >= BUS)
+        device, on_cpu = out.device, out.device.is_cpu
+        runs = _runs(codes) if on_cpu else np.ones(len(codes), np.int32)
+        arrays = [wp.array(each, device=device) for each in (codes, runs, codes[of_bus], of_bus.astype(np.int32))]
+        threads, where = 1 if on_cpu else 32, [out.ptr, out.strides[0]]
+        self._launches = []
+        if len(of_bus) < len(codes):
+            how = (len(out), threads), [batch, batch.console, *arrays[:2], threads, *where], device
+            self._launches.append(functools.partial(launch, read_places, *how))
+        if len(of_bus):
+            how = len(out), [batch, batch.console, *arrays[2:], *where], device
+            self._launches.append(functools.partial(launch, peek_places, *how))
         begin = 0
         for name, group in groups.items():
             self.slices[name] = slice(begin, begin := begin + len(group))
@@ -142,7 +157,8 @@ class Watch(Views):
 
     def update(self) -> None:
         """Read the bytes of all consoles as they are now. Nothing is allocated, and nothing is waited for."""
-        self._launch(self._places, self._runs, self.bytes)
+        for launch in self._launches:
+            launch()
 
 
 def _runs(codes: np.ndarray) -> np.ndarray:

@@ -52,7 +52,8 @@ class Symbols:
                 group = line.strip() if line.startswith("[") else group
                 if path.endswith(".map"):
                     match = _MAP_LINE.match(line)
-                    found = (0, int(match[1], 16), match[2]) if match and match[2] not in self.by_name else None
+                    is_new = match is not None and match[2] not in self.by_name
+                    found = (*divmod(int(match[1], 16), 1 << 16), match[2]) if match and is_new else None
                 else:
                     match = _SYM_LINE.match(line.partition(";")[0].strip()) if group == "[labels]" else None
                     found = (int(match[1], 16), int(match[2], 16), match[3]) if match else None

@@ -13,6 +13,7 @@ from emulator import Cartridge, Emulator, EmulatorError
 from emulator.hot_code.cpp_superblocks import native_plain
 from emulator.hot_code.piece_finder import Counts, pieces
 from emulator.rom.idle_loops import marked_words
+from emulator.verify import fuzz_roms
 
 pytestmark = pytest.mark.warp
 BANKS = """
@@ -41,6 +42,7 @@ org $8010
 """
 LAUNCHES = [(None, 3, 0), ("a", 5, 2), ("start+up", 1, 0), ("b", 9, 4)]
 MOST = 60
+EXECUTORS: tuple[Any, ...] = ("native", "uniform")
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,37 @@ def test_only_the_bank_that_was_named_is_hooked(engine: tuple[str, Any], banks: 
     emulator.run()
     assert [hook.hits.numpy().tolist() for hook in equal] == [[3, 3], [0, 0]]
     assert emulator.registers()["c"] == start["c"] + 3 & 0xFF
+
+
+def test_random_programs_hit_hooks_equally() -> None:
+    """Tests, records and pokes too: both executors come to the same states."""
+    random = np.random.default_rng(5)
+    hits = 0
+    for kind in fuzz_roms.KINDS[:5]:
+        cartridge = Cartridge.from_bytes(fuzz_roms.random_rom(random, kind, False), f"{kind}")
+        counter, pair = Emulator(cartridge, executor="uniform"), [Emulator(cartridge, executor=e) for e in EXECUTORS]
+        counts = counter.count_places()
+        for launch in range(3):
+            counter.run(None, 2)
+            fuzz_roms.set_going(np.random.default_rng(launch), counter)
+        for at in np.argsort(-counts.numpy()[0].astype(np.int64))[:12].tolist():
+            register, value = random.choice([*"abcdehl"]), int(random.integers(0, 256))
+            what: dict[str, Any] = {"record": ["af", "hl", "sp", "pc", (0xC000, 4)], "keep": int(random.integers(1, 4))}
+            what |= {"poke": {register: value, 0xC000 + value: value}} if value & 1 else {}
+            what |= {"when": (register, random.choice(["<", "!=", "&"]), value)} if value & 2 else {}
+            for emulator in pair:
+                emulator.on((at >> 14, at if at < 0x4000 else 0x4000 | at % 0x4000), **what)
+        for launch in range(4):
+            for emulator in pair:
+                emulator.run([16 << launch], 1 + launch, 1)
+            assert pair[0].state_hash() == pair[1].state_hash()
+            for one, other in zip(*(emulator._hooks._hooks for emulator in pair), strict=True):
+                hits += int(one.hits.numpy()[0])
+                assert one.hits.numpy()[0] == other.hits.numpy()[0]
+                assert np.array_equal(one.records.numpy(), other.records.numpy())
+            for emulator in pair:
+                fuzz_roms.set_going(np.random.default_rng(launch), emulator)
+    assert hits > 500
 
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {

@@ -98,6 +98,16 @@ def test_banks_are_read_whichever_is_switched_in(device: str, micro_roms: dict, 
     assert symbols.size("wTicks") == 2
 
 
+def test_a_rom_of_two_banks_is_named_as_one(busy: Cartridge, tmp_path: Path) -> None:
+    (tmp_path / "a.map").write_text("     00004002  _code\n     00014003  _more\n")
+    symbols = Symbols(tmp_path / "a.map")
+    assert symbols.lookup("_more") == (1, 0x4003)
+    emulator = Emulator(busy)
+    watch = emulator.watch(symbols, bytes=("_code", "_more"))
+    assert watch["bytes"].numpy()[0].tolist() == busy.rom[0x4002:0x4004].tolist()
+    assert emulator.on("_code").offset == 0x4002
+
+
 def test_a_poke_goes_where_the_mask_says(device: str, busy: Cartridge) -> None:
     emulator = Emulator(busy, 3, device)
     values = np.arange(12, dtype=np.uint8).reshape(3, 4)

@@ -143,7 +143,7 @@ def run_hook(c: wp.ref[Console], mem: Q, rom: Q, table: Q, hook: Q):
     count = word_of(hook, U(BYTES))
     o.hits = wp.where(keep == U(1), U(0), o.hits)
     if o.hits < keep:
-        record = address_of(hook, U(RECORDS)) + Q((c.env * keep + o.hits) * count)
+        record = address_of(hook, U(RECORDS)) + Q(c.env * keep + o.hits) * Q(count)
         o.item = U(0)
         while o.item < count:
             place = word_of(table, word_of(hook, U(BYTES_AT)) + o.item)
