@@ -10,6 +10,8 @@ from trainer_core.envs.novelty import SPREAD
 from trainer_core.lab.ram_expressions import MOST_STACK, Op
 from trainer_core.wire.shades import MAX_SHADE
 
+# Products and sums are rounded one by one, as Python does: fused, they would differ in the last bit.
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 SPREAD_WORD = wp.constant(wp.uint32(SPREAD & 0xFFFFFFFF))
 SHADE = wp.constant(wp.uint8(MAX_SHADE))
 LAST_EPOCH = wp.constant(255)
@@ -108,7 +110,7 @@ def meet(met: wp.array3d[wp.uint32], env: int, number: int, entry: wp.uint32, ep
     return False
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel
 def show_bits(watched: wp.array2d[wp.uint8], first: int, shown: wp.array2d[wp.uint8]):
     """Draw each byte as eight pixels from column `first` on, the lowest bit first."""
     env, byte = wp.tid()
@@ -116,7 +118,7 @@ def show_bits(watched: wp.array2d[wp.uint8], first: int, shown: wp.array2d[wp.ui
         shown[env, first + 8 * byte + bit] = ((watched[env, byte] >> wp.uint8(bit)) & wp.uint8(1)) * SHADE
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel
 def score_bytes(
     words: wp.array2d[wp.int32],
     constants: wp.array[wp.float64],

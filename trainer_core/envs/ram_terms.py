@@ -104,8 +104,9 @@ class RamTerms:
         """Watch bytes of all consoles of `emulator` and score them, for an environment of one's own.
 
         `watch`: places by name, as for `Emulator.watch`. `terms`: (weight, expression) by name; `values`: named
-        expressions; `done`: one that ends episodes. On a GPU Warp works on torch's stream from then on. Call `step` after each `run`, and `restart` after resets. Raises
-        LabError with line and column of an error in an expression, EmulatorError for a place that cannot be read.
+        expressions; `done`: one that ends episodes. Call `step` after each `run`, and `restart` after resets. On a GPU
+        Warp works on torch's stream from then on. Raises LabError with line and column of an error in an expression,
+        EmulatorError for a place that cannot be read.
         """
         if emulator.device.startswith("cuda"):  # what Warp and torch do with the same memory must come in one order
             wp.set_stream(
