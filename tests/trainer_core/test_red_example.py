@@ -1,10 +1,12 @@
 """examples/pokemon_red_v2 and the profile of Pokemon Red, on Pocket Quest: same shape, other addresses."""
 
+import contextlib
 import importlib
 import sys
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 import torch
 
@@ -78,5 +80,9 @@ def test_the_profile_registers_for_a_patched_rom_and_trains(tmp_path: Path, monk
         obs = result.obs
     assert obs.shape == (2, 1, 72 + 40, 80)
     assert paid > 0
-    assert env.reward_parts()["reward/explore"] == pytest.approx(paid / 40)
+    assert env.ram is not None
+    assert env.ram.terms.take()["reward/explore"] == pytest.approx(paid / 40)
     env.close()
+    with contextlib.closing(dmglab.make("mine/red", num_envs=2, home=tmp_path)) as made:
+        made.reset(seed=1)
+        assert made.step(np.array([0, 3]))[-1]["ram"].shape == (2, len(env.ram.terms.watched[0]))

@@ -168,10 +168,6 @@ class GameEnv:
             return step_info(out)
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
 
-    def reward_parts(self) -> dict[str, float]:
-        """Return the means of the RAM terms and of the score since the last call; this waits for the device."""
-        return self.ram.terms.take() if self.ram else {}
-
     def screens(self, count: int) -> Tensor:
         return self.emulator.screens(count)
 
