@@ -154,12 +154,11 @@ class Emulator(DeviceAccess):
         release_after = whole_number("release_after", release_after, 0, MAX_FRAMES)
         held = self._device_bytes(buttons, self._buttons, self._no_buttons)
         self._hooks.clear_hits()
-        if mask is None:
-            self._frames.run(held, frames, release_after)
-        else:
-            chosen = self._device_bytes(mask, self._mask, self._all)
+        chosen = self._device_bytes(mask, self._mask, self._all)
+        if mask is not None:
             self._launch(hold, self.num_envs, [self.batch.console, chosen, 1], self.device)
-            self._frames.run(held, frames, release_after)
+        self._frames.run(held, frames, release_after)
+        if mask is not None:
             self._launch(hold, self.num_envs, [self.batch.console, chosen, 0], self.device)
         for watch in self._watches:
             watch.update()
