@@ -1,6 +1,7 @@
 """Rewards of `red_env.RedEnv` against the same rules written for one console of `dmglab.pyboy`, step by step.
 
-`python compare.py ROM STATE [STEPS]`, with STATE in PyBoy's format; exits 1 if any reward differs.
+`python compare.py ROM STATE [STEPS]`, with STATE in PyBoy's format; `python compare.py [STEPS]` takes Pocket Quest: its
+memory stands for Pokemon Red's. Exits 1 if any reward differs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ import numpy as np
 import torch
 from red_env import ACTIONS, FRAMES, HELD, RED, TICKET, RedEnv
 
+import dmglab
 from dmglab.pyboy import PyBoy
+
+POCKET_QUEST = RED | {
+    "x": 0xC1FD, "y": 0xC1FE, "map": 0xC14F, "battle": 0xC247, "party": 0xC245, "badges": 0xC24A,
+    "events": (0xC24A, 311), "health": tuple((0xC1FD + 12 * n, 2) for n in range(6)),
+    "most": tuple((0xC1FE + 12 * n, 2) for n in range(6)),
+}  # fmt: skip
+"""Places of its actors, room and story; those of its actors go up and down as health does."""
 
 
 class SingleRed:
@@ -79,8 +88,25 @@ def compare(rom: str, state: bytes, steps: int, watch: dict[str, object] = RED, 
     return differ, total
 
 
+def pocket_quest_state() -> bytes:
+    """Return the state of Pocket Quest once the hero is out of bed."""
+    pyboy, state = PyBoy(dmglab.roms()["pocket_quest"], window="null"), io.BytesIO()
+    pyboy.tick(240, False)
+    for button in ("start", "start", "up", "up", "a", "b"):
+        pyboy.button(button, HELD)
+        pyboy.tick(FRAMES, False)
+    pyboy.save_state(state)
+    pyboy.stop(save=False)
+    return state.getvalue()
+
+
 if __name__ == "__main__":
-    with open(sys.argv[2], "rb") as file:
-        found, total = compare(sys.argv[1], file.read(), int((sys.argv[3:4] or ["2000"])[0]))
+    torch.set_num_threads(1)
+    steps = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 2000
+    if sys.argv[2:]:
+        with open(sys.argv[2], "rb") as file:
+            found, total = compare(sys.argv[1], file.read(), steps)
+    else:
+        found, total = compare(dmglab.roms()["pocket_quest"], pocket_quest_state(), steps, POCKET_QUEST)
     print(f"{found} rewards differ; return {total:.2f}")
     sys.exit(found > 0)

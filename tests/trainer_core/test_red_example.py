@@ -1,16 +1,16 @@
 """examples/pokemon_red_v2 and the profile of Pokemon Red, on Pocket Quest: same shape, other addresses."""
 
+import contextlib
 import importlib
-import io
 import sys
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 import torch
 
 import dmglab
-from dmglab.pyboy import PyBoy
 from trainer_core.author.ram_task import RamTask, make_ram_task
 from trainer_core.cli.task_reports import list_all
 from trainer_core.envs.game_env import GameEnv, GameOptions
@@ -29,16 +29,8 @@ PLACES = {"x": 0xC1FD, "y": 0xC1FE, "map": 0xC14F, "battle": 0xC247, "party": 0x
 def test_the_tensors_and_one_pyboy_console_pay_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CHECKOUT is not None
     monkeypatch.syspath_prepend(str(CHECKOUT / "examples" / "pokemon_red_v2"))
-    compare, red_env = (importlib.import_module(name) for name in ("compare", "red_env"))
-    game = open_game("pocket_quest/leave_bedroom", HomePaths(tmp_path))
-    game.restart(3)
-    pyboy, state = PyBoy(str(ROM), window="null"), io.BytesIO()
-    pyboy.machine.restore(game.snapshot(), False)
-    pyboy.tick(1)  # to where a tick ends
-    pyboy.save_state(state)
-    pairs = {name: tuple((0xC1FD + at + 12 * n, 2) for n in range(6)) for name, at in (("health", 0), ("most", 1))}
-    watch = red_env.RED | PLACES | pairs | {"events": (0xC24A, 311)}
-    differ, total = compare.compare(str(ROM), state.getvalue(), 100, watch)
+    compare = importlib.import_module("compare")
+    differ, total = compare.compare(str(ROM), compare.pocket_quest_state(), 100, compare.POCKET_QUEST)
     assert differ == 0
     assert total > 1
     for name in ("compare", "red_env"):
@@ -88,5 +80,9 @@ def test_the_profile_registers_for_a_patched_rom_and_trains(tmp_path: Path, monk
         obs = result.obs
     assert obs.shape == (2, 1, 72 + 40, 80)
     assert paid > 0
-    assert env.reward_parts()["reward/explore"] == pytest.approx(paid / 40)
+    assert env.ram is not None
+    assert env.ram.terms.take()["reward/explore"] == pytest.approx(paid / 40)
     env.close()
+    with contextlib.closing(dmglab.make("mine/red", num_envs=2, home=tmp_path)) as made:
+        made.reset(seed=1)
+        assert made.step(np.array([0, 3]))[-1]["ram"].shape == (2, len(env.ram.terms.watched[0]))

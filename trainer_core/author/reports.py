@@ -55,7 +55,7 @@ def check_task(
         problems.append(f"{solved} of {len(start_dist)} start states look like the goal")
     rng = torch.Generator().manual_seed(seed)
     found = _spread(env, uniform(env.num_actions, rng), episodes, tell)
-    nearest, hidden, parts_of_reward = env.nearest, env.hidden, env.reward_parts()
+    nearest, hidden, parts_of_reward = env.nearest, env.hidden, env.ram.terms.take() if env.ram else {}
     env.close()
     if found.success_rate > RANDOM_ALLOWED:
         warnings.append(

@@ -87,9 +87,7 @@ class GameEnv:
         self.start_set = episodes.start_set
         """Own starts of the task; a curriculum also draws walks and states along the demonstrations."""
         self.ram = ram
-        self._start_obs = (
-            episodes.start_pictures if ram is None else ram.with_rows(episodes.start_pictures, ram.terms.starts)
-        )
+        self._start_obs = episodes.start_pictures if ram is None else ram.at_starts(episodes.start_pictures)
         """Observation at every start."""
         height, width = self._start_obs.shape[1:]
         self.obs_shape = (self.stack_k, height, width)
@@ -159,7 +157,7 @@ class GameEnv:
             if not self.skip_reset_if_empty or bool(out.reset_mask.any()):
                 emulator.reset()
             if ram is not None:
-                pictures = ram.with_rows(pictures, ram.terms.watched)
+                pictures = ram.with_rows(pictures)
                 ram.terms.restart(out.reset_mask, out.next_start)
             self._stack.push(pictures, out.reset_mask, self._start_obs, out.next_start)
             info = self._info(out)
@@ -169,10 +167,6 @@ class GameEnv:
         if self.info_mode == "full":
             return step_info(out)
         return cast(StepInfo, step_stats(out) if self.info_mode == "stats" else None)
-
-    def reward_parts(self) -> dict[str, float]:
-        """Return the means of the RAM terms and of the score since the last call; this waits for the device."""
-        return self.ram.terms.take() if self.ram else {}
 
     def screens(self, count: int) -> Tensor:
         return self.emulator.screens(count)
@@ -223,7 +217,7 @@ class _Opening:
         if manifest.ram is not None and read is not None:
             novelty = options.novelty and not options.held_out
             terms = RamTerms(manifest.ram.program(), read, at_starts, manifest.episode.horizon, novelty=novelty)
-            self.ram = WatchedRam(terms, manifest.ram.rows)
+            self.ram = WatchedRam(terms, manifest.ram.rows, self.emulator.pictures)
         far = goal.distances(start_pictures) >= manifest.goal.tau
         return Episodes(
             count,

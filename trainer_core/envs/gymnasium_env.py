@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from trainer_core.envs import translation as faces
-from trainer_core.envs.vec_env import StepInfo
+from trainer_core.envs.vec_env import StepInfo, ram_terms
 
 _SEEDS = 2**31
 
@@ -62,8 +62,13 @@ class DmgLabEnv(gymnasium.Env[np.ndarray, np.int64]):
             float(result.reward[0]),
             bool(result.done[0]),
             bool(result.trunc[0]),
-            _row(result.info),
+            _row(result.info) | self._ram(),
         )
+
+    def _ram(self) -> dict[str, Any]:
+        """Return the watched bytes u8[B] of a task that reads memory, as the step reached them."""
+        terms = ram_terms(self._env)
+        return {} if terms is None else {"ram": terms.watched[0].cpu().numpy().copy()}
 
     def get_action_meanings(self) -> list[str]:
         """Return the buttons of each action, like `A` or `A+UP`, as ALE's environments do."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from trainer_core.envs import translation as faces
 from trainer_core.envs.episodes import step_stats
 from trainer_core.envs.gymnasium_vector import DmgLabVectorEnv
-from trainer_core.envs.vec_env import StepInfo
+from trainer_core.envs.vec_env import StepInfo, ram_terms
 
 
 class BatchedEnv(DmgLabVectorEnv):
@@ -33,11 +33,16 @@ class BatchedEnv(DmgLabVectorEnv):
         self, actions: Tensor | np.ndarray
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Take actions, whole numbers [N]; return obs uint8[N, K, 72, 80], rewards float32[N], terminated bool[N],
-        truncated bool[N] and infos. Raises ValueError for anything but one action for each env."""
+        truncated bool[N] and infos. Raises ValueError for anything but one action for each env.
+
+        `infos["ram"]` uint8[N, B] are the watched bytes that the step reached, in a task that reads memory.
+        """
         self._check_open()
         result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.clone()
         infos = self._told(result.info, ended)
+        if (terms := ram_terms(self.consoles)) is not None and self._info_mode == "full":
+            infos["ram"] = terms.watched.clone()
         if self._info_mode == "full":
             infos |= {"final_obs": result.final_obs * faces.GREY_STEP, "_final_obs": ended}
         return result.obs * faces.GREY_STEP, result.reward.clone(), result.done.clone(), result.trunc.clone(), infos

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from trainer_core.envs import translation as faces
 from trainer_core.envs.episodes import step_stats
-from trainer_core.envs.vec_env import InfoMode, StepInfo
+from trainer_core.envs.vec_env import InfoMode, StepInfo, ram_terms
 
 SEEDS = 2**31
 
@@ -88,6 +88,8 @@ class DmgLabVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         result = self.consoles.step(faces.as_actions(actions, self.consoles))
         ended = result.info.reset_mask.cpu().numpy().copy()
         infos = self._infos(result.info, ended)
+        if (terms := ram_terms(self.consoles)) is not None and self._info_mode == "full":
+            infos |= {"ram": terms.watched.cpu().numpy().copy(), "_ram": np.ones(self.num_envs, bool)}
         if ended.any():
             infos |= {"final_obs": _final_pictures(result.final_obs, ended), "_final_obs": ended}
         return (

@@ -8,8 +8,14 @@ import warp as wp
 
 from trainer_core.envs.novelty import SPREAD
 from trainer_core.lab.ram_expressions import MOST_STACK, Op
+from trainer_core.wire.shades import MAX_SHADE
 
+# Products and sums are rounded one by one, as Python does: fused, they would differ in the last bit.
+wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 SPREAD_WORD = wp.constant(wp.uint32(SPREAD & 0xFFFFFFFF))
+SHADE = wp.constant(wp.uint8(MAX_SHADE))
+LAST_EPOCH = wp.constant(255)
+"""Number of episodes after which a console's sets are cleared: the upper byte of an entry is its episode's number."""
 LARGEST_KEY = wp.constant(2.0**53)
 Stack = wp.types.vector(length=MOST_STACK, dtype=wp.float64)
 CONST, LITTLE, BIG, BCD, DIGITS, SUM, POPCOUNT, BIT = (wp.constant(int(op)) for op in list(Op)[:8])
@@ -104,7 +110,15 @@ def meet(met: wp.array3d[wp.uint32], env: int, number: int, entry: wp.uint32, ep
     return False
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel
+def show_bits(watched: wp.array2d[wp.uint8], first: int, shown: wp.array2d[wp.uint8]):
+    """Draw each byte as eight pixels from column `first` on, the lowest bit first."""
+    env, byte = wp.tid()
+    for bit in range(8):
+        shown[env, first + 8 * byte + bit] = ((watched[env, byte] >> wp.uint8(bit)) & wp.uint8(1)) * SHADE
+
+
+@wp.kernel
 def score_bytes(
     words: wp.array2d[wp.int32],
     constants: wp.array[wp.float64],
@@ -126,6 +140,10 @@ def score_bytes(
     stack = Stack()
     top = wp.int32(0)
     total = wp.float64(0.0)
+    if steps[env] == 0 and epochs[env] > LAST_EPOCH:
+        for place in range(met.shape[1] * met.shape[2]):
+            met[env, place // met.shape[2], place % met.shape[2]] = wp.uint32(0)
+        epochs[env] = 1
     epoch = wp.uint32(epochs[env]) << wp.uint32(24)
     for number in range(words.shape[0]):
         op = words[number, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import warp as wp
@@ -13,30 +13,39 @@ from emulator import Emulator
 from emulator.launch.warp_start import start_warp
 from emulator.launch.watched_memory import Watch
 from trainer_core.envs.novelty import SPREAD, ScreenCounts
-from trainer_core.envs.ram_kernel import score_bytes
+from trainer_core.envs.ram_kernel import score_bytes, show_bits
 from trainer_core.envs.state_checks import check_like
 from trainer_core.lab.ram_expressions import Program
 from trainer_core.lab.ram_reward import set_places
-from trainer_core.wire.shades import MAX_SHADE
-
-LAST_EPOCH = 255
-"""Number of episodes after which a console's sets are cleared: the upper byte of an entry is its episode's number."""
 
 
-class WatchedRam(NamedTuple):
+class WatchedRam:
     """RAM terms of a GameEnv, and the rows of pixels in which its policy sees the watched bytes."""
 
-    terms: RamTerms
-    rows: int
+    def __init__(self, terms: RamTerms, rows: int, pictures: Tensor) -> None:
+        """Show memory in `rows` below `pictures` u8[N, 72, 80]; 0 rows show nothing."""
+        self.terms, self.rows = terms, rows
+        self._shown = self._room(pictures)
 
-    def with_rows(self, pictures: Tensor, watched: Tensor) -> Tensor:
-        """Return `pictures` u8[N, 72, 80] with `watched` u8[N, B] as pixels below, u8[N, H, 80]; see `ram_rows`."""
+    def _room(self, pictures: Tensor) -> Tensor:
+        count, height, width = pictures.shape
+        return pictures.new_zeros(count, height + self.rows, width) if self.rows else pictures
+
+    def with_rows(self, pictures: Tensor) -> Tensor:
+        """Return `pictures` u8[N, 72, 80] with the watched bytes below, u8[N, H, 80]: the same memory each time."""
+        return self._draw(pictures, self.terms.watched, self._shown)
+
+    def at_starts(self, pictures: Tensor) -> Tensor:
+        """Return the pictures of the start states u8[S, 72, 80] with the bytes at these below."""
+        return self._draw(pictures, self.terms.starts, self._room(pictures))
+
+    def _draw(self, pictures: Tensor, watched: Tensor, shown: Tensor) -> Tensor:
+        """Draw as `ram_rows` does, on the device."""
         if not self.rows:
             return pictures
-        shown = pictures.new_zeros(len(pictures), pictures.shape[1] + self.rows, pictures.shape[2])
         shown[:, : pictures.shape[1]] = pictures
-        bits = watched[:, :, None] >> torch.arange(8, dtype=torch.uint8, device=watched.device) & 1
-        shown.flatten(1)[:, pictures[0].numel() :][:, : bits[0].numel()] = bits.flatten(1) * MAX_SHADE
+        inputs = [wp.from_torch(watched), pictures[0].numel(), wp.from_torch(shown.flatten(1))]
+        wp.launch(show_bits, tuple(watched.shape), inputs, device=wp.device_from_torch(shown.device))
         return shown
 
 
@@ -95,9 +104,14 @@ class RamTerms:
         """Watch bytes of all consoles of `emulator` and score them, for an environment of one's own.
 
         `watch`: places by name, as for `Emulator.watch`. `terms`: (weight, expression) by name; `values`: named
-        expressions; `done`: one that ends episodes. Call `step` after each `run`, and `restart` after resets. Raises
-        LabError with line and column of an error in an expression, EmulatorError for a place that cannot be read.
+        expressions; `done`: one that ends episodes. Call `step` after each `run`, and `restart` after resets. On a GPU
+        Warp works on torch's stream from then on. Raises LabError with line and column of an error in an expression,
+        EmulatorError for a place that cannot be read.
         """
+        if emulator.device.startswith("cuda"):  # what Warp and torch do with the same memory must come in one order
+            wp.set_stream(
+                wp.stream_from_torch(torch.cuda.current_stream(torch.device(emulator.device))), emulator.device
+            )
         found = emulator.watch(**watch)
         groups = found.slices
         program = Program()
@@ -145,13 +159,6 @@ class RamTerms:
         else:
             torch.where(where[:, None], self.starts[starts], self.before, out=self.before)
         self.epochs += where
-        if self.program.sets:
-            over = self.epochs > LAST_EPOCH
-            if not over.is_cuda and bool(over.any()):
-                self.met[over] = 0
-            elif over.is_cuda:
-                self.met.masked_fill_(over[:, None, None], 0)
-            self.epochs.masked_fill_(over, 1)
 
     def take(self) -> dict[str, float]:
         """Return the mean of each term a step, and mean and maximum of the score, since the last call; this waits for

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from trainer_core.wire.errors import FailureError
+
+if TYPE_CHECKING:
+    from trainer_core.envs.ram_terms import RamTerms
 
 SECTIONS: tuple[str, ...] = ("emulate", "observe", "forward", "learn", "log")
 
@@ -192,10 +195,6 @@ class WrappedEnv:
     def start_index(self) -> Tensor:
         return self._env.start_index
 
-    def reward_parts(self) -> dict[str, float]:
-        """Return what the environment reports of its RAM terms; {} for one without."""
-        return reward_parts(self._env)
-
     def screens(self, count: int) -> Tensor:
         return self._env.screens(count)
 
@@ -203,9 +202,12 @@ class WrappedEnv:
         self._env.close()
 
 
-def reward_parts(env: VecEnv) -> dict[str, float]:
-    """Return the means of the RAM terms of a task that reads memory since the last call; {} for other environments."""
-    return env.reward_parts() if hasattr(env, "reward_parts") else {}  # type: ignore[attr-defined]
+def ram_terms(env: VecEnv) -> RamTerms | None:
+    """Return the RAM terms of an environment, below any wrappers; None for one that reads no memory."""
+    while isinstance(env, WrappedEnv):
+        env = env._env
+    ram = getattr(env, "ram", None)
+    return ram.terms if ram is not None else None
 
 
 def check_tensor(name: str, found: Tensor, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device) -> None:

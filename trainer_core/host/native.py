@@ -14,7 +14,7 @@ from trainer_core.envs.build import make_env
 from trainer_core.envs.preparing import Preparing
 from trainer_core.envs.startable import find_device
 from trainer_core.envs.state_checks import check_keys, restore_generator
-from trainer_core.envs.vec_env import StepInfo, reward_parts
+from trainer_core.envs.vec_env import StepInfo, ram_terms
 from trainer_core.host import checkpoint as ckpt
 from trainer_core.host import validation_process
 from trainer_core.host.checkpoint import Snapshot
@@ -163,7 +163,8 @@ class NativeTrainee(Trainee):
         scalars = self.metrics.emit()
         check_finite(scalars, trainer.update)
         others = scalars["metrics"]
-        others |= reward_parts(trainer.env)
+        if (terms := ram_terms(trainer.env)) is not None:
+            others |= terms.take()
         host.progress.episodes += scalars["episodes"]
         host.count_episodes(
             scalars["success_rate"],

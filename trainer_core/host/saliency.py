@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trainer_core.envs.task_files import SHAPE
+
 PATCH = 8
 """Width and height of a covered patch, in pixels of the 80x72 observation."""
 
@@ -19,9 +21,9 @@ def covered(stack: np.ndarray) -> tuple[np.ndarray, int, int]:
     """Return copies of `stack` u8[K, H, W], each with another patch covered in every plane.
 
     Returns (u8[P, K, H, W], rows, columns), P = rows * columns, row by row. Patches at the right and lower edge may be
-    smaller.
+    smaller; rows below a Game Boy's picture, which show memory, stay.
     """
-    _, height, width = stack.shape
+    height, width = min(stack.shape[1], SHAPE[0]), stack.shape[2]
     rows, columns = -(-height // PATCH), -(-width // PATCH)
     shade = np.bincount(stack.ravel()).argmax()
     copies = np.repeat(stack[None], rows * columns, axis=0)
