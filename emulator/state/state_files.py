@@ -11,6 +11,8 @@ from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
 from emulator.state.snapshot import Snapshot, SnapshotError
 
 ZIP = b"PK\3\4"
+LAST_VERSION = b"\x3f"
+"""Version of PyBoy's states up to which a first byte is taken for one."""
 
 
 def read_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
@@ -37,5 +39,7 @@ def foreign_state(data: bytes, cartridge: Cartridge, in_boot: bool = False) -> t
     """
     if is_bess(data):
         return parse_bess(data, cartridge), False
+    if data[:1] > LAST_VERSION:
+        raise SnapshotError("no save state of this emulator, nor BESS or PyBoy's")
     state = parse(data, cartridge, in_boot)
     return to_snapshot(state, cartridge), bool(state.cpu["boot_rom"])
