@@ -10,8 +10,9 @@ from emulator.state.bess import is_bess, parse_bess
 from emulator.state.pyboy_state import MOST_FILE_BYTES, parse, to_snapshot
 from emulator.state.snapshot import Snapshot, SnapshotError
 
-MOST_VERSION = 63
-"""Largest first byte of a file that is taken for a state of PyBoy, whose version it is; 29 is the newest."""
+ZIP = b"PK\3\4"
+LAST_VERSION = b"\x3f"
+"""Version of PyBoy's states up to which a first byte is taken for one."""
 
 
 def read_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
@@ -23,7 +24,7 @@ def read_state(path: str | os.PathLike[str], cartridge: Cartridge) -> Snapshot:
         data = read_regular(path, MOST_FILE_BYTES)
     except OSError as error:
         raise SnapshotError(f"{path}: cannot read the state ({reason(error)}); give a save state") from error
-    if not is_bess(data) and (not data or data[0] > MOST_VERSION):
+    if data.startswith(ZIP):
         return Snapshot.load(path)
     try:
         return foreign_state(data, cartridge)[0]
@@ -38,5 +39,7 @@ def foreign_state(data: bytes, cartridge: Cartridge, in_boot: bool = False) -> t
     """
     if is_bess(data):
         return parse_bess(data, cartridge), False
+    if data[:1] > LAST_VERSION:
+        raise SnapshotError("no save state of this emulator, nor BESS or PyBoy's")
     state = parse(data, cartridge, in_boot)
     return to_snapshot(state, cartridge), bool(state.cpu["boot_rom"])

@@ -110,7 +110,8 @@ BAD: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "memory": (lambda data: patched(data, b"CORE", 0x9C, struct.pack("<I", 1 << 31)), "memory of it lies outside"),
     "nothing": (lambda data: b"BESS", "4 bytes"),
     "no core": (lambda data: data.replace(b"CORE", b"KORE"), "no CORE block"),
-    "version of PyBoy": (lambda data: b"\x2a" + data[1:-4], "PyBoy state version 42 is not read"),
+    "no state": (lambda data: data[:-4], "no save state of this emulator, nor BESS"),
+    "version of PyBoy": (lambda data: b"\x3f" + data[1:-4], "PyBoy state version 63 is not read"),
 }
 
 
