@@ -13,27 +13,24 @@ import torch
 from torch import Tensor
 
 from trainer_core.envs.state_checks import check_keys
-from trainer_core.runners.explore.words import MIX, MORE, MOST_VIEWS, TILE_BITS, Views, layouts, tiles
+from trainer_core.runners.explore.words import MIX, MORE, PART, Views, histograms, layouts
 from trainer_core.wire.errors import CheckpointError
 
-RARE = 4
-"""Number of tiles of a cell, the rarest when it was found, whose counts tell how new it is."""
-RECENT_BITS, LASTING = 12, 4
-"""A tile lasts that was on the screen, wherever, in LASTING of the last eight steps: background, and what the player
-carries, but not figures that happen to overlap."""
+LEVELS = ("place", "been", "scene")
+"""What cells are grouped by when they are chosen, the smallest groups first."""
 PROBES = 12
 """Number of places of the table in which a key may lie."""
 TABLE = 8
 """Least places of the table for each cell."""
 EVICTED = 16
 """Share of the cells, 1 / this, that are dropped at once when the archive is full."""
-CELL = ("parent", "depth", "entry", "view", "been", "picked", "children", "steps", "born")
+CELL = ("parent", "depth", "entry", "view", "place", "been", "picked", "children", "steps", "born", "goal")
 """Columns of the table of cells: the cell from which it was reached, steps from the start, its place in the table of
-keys, view, bits of the views on its way, how often it was chosen, cells reached from it, steps from its parent, env
-steps when it was found."""
-VIEW_BITS = 62
-"""Bits of the views on a way; view v has bit v modulo this."""
-GROUP_BITS = 16
+keys, view, place, bits of the views on its way, how often it was chosen, cells reached from it, steps from its parent,
+env steps when it was found, whether the goal was seen there."""
+TABLE_COLUMNS = ("keys", "cell_of", "seen")
+GROUP_BITS = 18
+"""Bits of the hash of a group of cells."""
 
 
 class Trail(NamedTuple):
@@ -43,19 +40,12 @@ class Trail(NamedTuple):
     """i64[N], the cell from which it goes on."""
     been: Tensor
     """i64[N], bits of the views on its way."""
-    recent: Tensor
-    """u8[N, 2^RECENT_BITS], for each tile (by its hash) the last eight steps, a bit each, in which it was shown."""
+    view: Tensor
+    """i64[N], the view of its last picture."""
+    bins: Tensor
+    """f32[N, bins], the histogram of its last picture."""
     actions: Tensor
     """u8[N, K], what it pressed."""
-
-
-class Found(NamedTuple):
-    """Result of a step of all consoles."""
-
-    slot: Tensor
-    """i64[N], the new cell that each console found; -1 for none."""
-    cell: Tensor
-    """i64[N], the cell in which each console is; -1 for one that is not kept."""
 
 
 class Archive:
@@ -73,17 +63,14 @@ class Archive:
         """i64[T + 1] env steps that ended in each key's cell."""
         self._claims = self._zeros(size + 1) + (1 << 40)
         self.cells = {name: self._zeros(capacity + 1) for name in CELL}
-        self.rare = self._zeros(capacity + 1, RARE)
         self.actions = torch.zeros(capacity + 1, branch_steps, dtype=torch.uint8, device=device)
         self.alive = torch.zeros(capacity + 1, dtype=torch.bool, device=device)
         self.free = torch.arange(capacity - 1, -1, -1, device=device)
         """i64[C] a stack of free cells, the first `num_free` of them valid."""
         self.num_free = torch.full((), capacity, dtype=torch.int64, device=device)
-        self.lasting_counts = self._zeros(1 << TILE_BITS)
-        self._bits = torch.tensor([number.bit_count() for number in range(256)], device=device)
         self.views = Views(device)
-        self.view_picks = self._zeros(MOST_VIEWS)
-        self.group_picks = self._zeros(1 << GROUP_BITS)
+        self.picks = self._zeros(len(LEVELS), 1 << GROUP_BITS)
+        """i64[levels, groups] how often a cell of each group was chosen."""
         self.found = self._zeros()
         """Number of cells ever found."""
 
@@ -92,7 +79,7 @@ class Archive:
 
     def begin(self, picture: Tensor) -> None:
         """Make cell 0 of the start's picture u8[1, 72, 80]."""
-        self.add(picture, self.trail(self._zeros(1)), 0, 0)
+        self.add(picture, self.trail(self._zeros(1), picture), 0, 0)
         self.cells["children"][0] += 1  # never dropped
 
     # -- choosing ---------------------------------------------------------------------------
@@ -100,22 +87,22 @@ class Archive:
     def weights(self) -> Tensor:
         """Return f64[C], the weight with which each cell is chosen.
 
-        Views share the draws evenly, so that a landscape with many figures does not drown a small room; in a view, the
-        sets of views through which ways came do, so that what was brought from elsewhere is not drowned either. Among
-        these cells, those with rare tiles that were seldom visited and seldom chosen come first.
+        Scenes share the draws evenly, so that a landscape with many figures does not drown a small room; in a scene,
+        the sets of scenes through which ways came do, so that what was brought from elsewhere is not drowned either;
+        then places do. Among these cells, those that were seldom visited and seldom chosen come first.
         """
         cells = {name: column[:-1] for name, column in self.cells.items()}
-        new = self.lasting_counts[self.rare[:-1]].clamp(min=1).double().reciprocal().sum(1)
-        weight = new / (1 + self.seen[cells["entry"]] + cells["picked"]) * self.alive[:-1]
-        for of, picks in ((self._groups(), self.group_picks), (cells["view"], self.view_picks)):
-            sums = torch.zeros(len(picks), dtype=torch.float64, device=self.device).index_add_(0, of, weight)
-            weight = weight / sums[of].clamp(min=1e-300) / picks[of].clamp(min=1)
+        weight = self.alive[:-1].double() / (1 + self.seen[cells["entry"]] + cells["picked"])
+        for groups, picks in zip(self._groups(), self.picks, strict=True):
+            sums = torch.zeros(len(picks), dtype=torch.float64, device=self.device).index_add_(0, groups, weight)
+            weight = weight / sums[groups].clamp(min=1e-300) / picks[groups].clamp(min=1)
         return weight
 
-    def _groups(self) -> Tensor:
-        """Return i64[C], a hash of each cell's view and of the views on its way."""
-        mixed = (self.cells["been"][:-1] * MIX) ^ (self.cells["view"][:-1] + 1) * MORE
-        return (mixed ^ mixed >> 31) * MIX >> 40 & (1 << GROUP_BITS) - 1
+    def _groups(self) -> list[Tensor]:
+        """Return i64[C] for each of LEVELS, a hash of what the cells of a group have in common."""
+        scene, place = self.views.scene[self.cells["view"][:-1]], self.cells["place"][:-1]
+        been = self.views.scenes_of(self.cells["been"][:-1])
+        return [_hash(scene, been, place), _hash(scene, been), scene]
 
     def choose(self, count: int, rng: torch.Generator) -> Tensor:
         """Return i64[count] cells to go on from, drawn by `weights`, and count them as chosen."""
@@ -125,38 +112,34 @@ class Archive:
         chosen = chosen.where(self.alive[chosen], 0)  # rounding at the last cell in use
         ones = torch.ones_like(chosen)
         self.cells["picked"].index_add_(0, chosen, ones)
-        self.view_picks.index_add_(0, self.cells["view"][chosen], ones)
-        self.group_picks.index_add_(0, self._groups()[chosen], ones)
+        for groups, picks in zip(self._groups(), self.picks, strict=True):
+            picks.index_add_(0, groups[chosen], ones)
         return chosen
 
-    def trail(self, parents: Tensor) -> Trail:
-        """Return the trails of consoles that begin in the cells `parents`, i64[N]."""
-        count = len(parents)
-        recent = torch.zeros(count, 1 << RECENT_BITS, dtype=torch.uint8, device=self.device)
-        actions = torch.zeros(count, self.actions.shape[1], dtype=torch.uint8, device=self.device)
-        return Trail(parents, self.cells["been"][parents], recent, actions)
+    def trail(self, parents: Tensor, pictures: Tensor) -> Trail:
+        """Return the trails of consoles that begin in the cells `parents`, i64[N], with these pictures."""
+        actions = torch.zeros(len(parents), self.actions.shape[1], dtype=torch.uint8, device=self.device)
+        been, view = self.cells["been"][parents], self.cells["view"][parents]
+        return Trail(parents, been, view, histograms(pictures), actions)
 
     # -- entering ---------------------------------------------------------------------------
 
-    def add(self, pictures: Tensor, trail: Trail, steps: int, env_steps: int) -> Found:
-        """Count the cells of `pictures` u8[N, 72, 80], and make new ones of those that are not known.
+    def add(self, pictures: Tensor, trail: Trail, steps: int, env_steps: int, at_goal: Tensor | None = None) -> Tensor:
+        """Count the cells of `pictures` u8[N, 72, 80]; return i64[N], the new cell of each that was not known, or -1.
 
         The consoles are `steps` steps beyond the cells where their trails begin; the pictures are added to these. A
-        full archive takes no new cell.
+        full archive takes no new cell. What is `at_goal`, bool[N], is a cell of its own, which is never dropped.
         """
-        parents, been, recent, actions = trail
-        words = tiles(pictures)
-        view = self.views.of(words)
-        been |= 1 << view % VIEW_BITS
+        parents, been, before, bins_before, actions = trail
         ones = torch.ones(1, dtype=torch.int64, device=self.device)
-        place = words >> TILE_BITS - RECENT_BITS
-        recent >>= 1
-        seen_at = recent.gather(1, place) | 128
-        recent.scatter_(1, place, seen_at)
-        lasts = self._bits[seen_at.long()] >= LASTING
-        words = (words ^ (view[:, None] + 1) * MORE) & (1 << TILE_BITS) - 1
-        self.lasting_counts.index_add_(0, words.flatten(), lasts.flatten().long())
-        entry, is_new = self._look_up(layouts(pictures))
+        bins = histograms(pictures)
+        view = self.views.of(bins)
+        self.views.link(before, view, (bins * bins_before).sum(1))
+        before.copy_(view)
+        bins_before.copy_(bins)
+        been |= 1 << view
+        at_goal = torch.zeros_like(view, dtype=torch.bool) if at_goal is None else at_goal
+        entry, is_new = self._look_up(layouts(pictures) ^ at_goal * MORE & ~1)
         rank = is_new.long().cumsum(0) - 1
         kept = is_new & (rank < self.num_free)
         slot = self.free[(self.num_free - 1 - rank).clamp(min=0)].where(kept, self.capacity)
@@ -167,21 +150,27 @@ class Archive:
         self.seen.index_add_(0, entry, ones.expand(len(entry)))
         # A GPU writes what nobody needs into the last row: choosing would wait for it.
         rows = kept.nonzero().squeeze(1) if self.device.type == "cpu" else torch.arange(len(slot), device=self.device)
-        to, parents, words, lasts = slot[rows], parents[rows], words[rows], lasts[rows]
-        values = {
-            "parent": parents, "depth": self.cells["depth"][parents] + steps, "entry": entry[rows], "view": view[rows],
-            "been": been[rows], "picked": 0, "children": 0, "steps": steps, "born": env_steps,
-        }  # fmt: skip
+        to, parents = slot[rows], parents[rows]
+        values: dict[str, Tensor | int] = {
+            "parent": parents,
+            "depth": self.cells["depth"][parents] + steps,
+            "entry": entry[rows],
+            "view": view[rows],
+            "place": layouts(pictures, PART)[rows],
+            "been": been[rows],
+            "picked": 0,
+            "children": at_goal[rows].long(),
+            "steps": steps,
+            "born": env_steps,
+            "goal": at_goal[rows].long(),
+        }
         for name, value in values.items():
             self.cells[name].index_put_((to,), value if isinstance(value, Tensor) else self._zeros() + value)
-        known = self.lasting_counts[words].masked_fill(~lasts, 1 << 40)
-        rarest = words.gather(1, known.topk(RARE, largest=False).indices)
-        self.rare[to] = rarest if steps >= LASTING else self.rare[parents]
         self.actions[to] = actions[rows].to(torch.uint8)
         self.alive.index_fill_(0, to, True)
         self.alive[self.capacity] = False
         self.cells["children"].index_add_(0, parents, kept[rows].long())
-        return Found(slot.where(kept, -1), self.cell_of[entry])
+        return slot.where(kept, -1)
 
     def _look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """Return the place of each of `keys` i64[N] in the table, and bool[N], which are entered anew.
@@ -227,33 +216,28 @@ class Archive:
         self.num_free += len(dropped)
         return len(dropped)
 
-    # -- reading and keeping ----------------------------------------------------------------
-
-    def way(self, cell: int) -> list[int]:
-        """Return the actions that lead from the start to a cell."""
-        parts: list[list[int]] = []
-        while cell:
-            parts.append(self.actions[cell, : int(self.cells["steps"][cell])].tolist())
-            cell = int(self.cells["parent"][cell])
-        return [action for part in reversed(parts) for action in part]
+    # -- keeping ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         used = self.keys[:-1].nonzero().squeeze(1)
         alive = self.alive.nonzero().squeeze(1)
-        table = {"at": used, "keys": self.keys[used], "cell_of": self.cell_of[used], "seen": self.seen[used]}
-        cells = {"number": alive, "rare": self.rare[alive], "actions": self.actions[alive]}
-        cells |= {name: column[alive] for name, column in self.cells.items()}
-        counted = self.lasting_counts.nonzero().squeeze(1)
-        whole = {
-            "free": self.free[: int(self.num_free)], "tiles": torch.stack([counted, self.lasting_counts[counted]]),
-            "histograms": self.views.histograms, "views": self.views.count, "view_picks": self.view_picks,
-            "group_picks": self.group_picks,
-            "found": self.found,
-        }  # fmt: skip
-        parts = {"table": table, "cells": cells, "whole": whole}
+        columns = {**self.cells, "actions": self.actions}
+        found = {f"table.{name}": getattr(self, name)[used] for name in TABLE_COLUMNS}
+        found |= {f"cells.{name}": column[alive] for name, column in columns.items()}
+        found |= {"table.at": used, "cells.number": alive, "free": self.free[: int(self.num_free)]}
+        found |= self._whole()
+        return {"capacity": self.capacity, **{name: value.cpu() for name, value in found.items()}}
+
+    def _whole(self) -> dict[str, Tensor]:
+        """Return the tensors that are kept as they are."""
+        views = self.views
         return {
-            "capacity": self.capacity,
-            **{f"{part}.{name}": value.cpu() for part, values in parts.items() for name, value in values.items()},
+            "found": self.found,
+            "picks": self.picks,
+            "views.histograms": views.histograms,
+            "views.count": views.count,
+            "views.links": views.links,
+            "views.scene": views.scene,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -262,17 +246,22 @@ class Archive:
         if state["capacity"] != self.capacity:
             raise CheckpointError(f"an archive of {state['capacity']} cells, this one has {self.capacity}")
         given = {name: value.to(self.device) for name, value in state.items() if name != "capacity"}
-        at, alive = given["table.at"], given["cells.number"]
-        for column in ("keys", "cell_of", "seen"):
-            getattr(self, column)[at] = given[f"table.{column}"]
-        for name, column in {**self.cells, "rare": self.rare, "actions": self.actions}.items():
+        at, alive, free = given["table.at"], given["cells.number"], given["free"]
+        for name in TABLE_COLUMNS:
+            getattr(self, name)[at] = given[f"table.{name}"]
+        for name, column in {**self.cells, "actions": self.actions}.items():
             column[alive] = given[f"cells.{name}"]
+        for name, tensor in self._whole().items():
+            tensor.copy_(given[name])
         self.alive[alive] = True
-        self.num_free.fill_(len(given["whole.free"]))
-        self.free[: len(given["whole.free"])] = given["whole.free"]
-        self.lasting_counts[given["whole.tiles"][0]] = given["whole.tiles"][1]
-        self.views.histograms.copy_(given["whole.histograms"])
-        self.views.count.copy_(given["whole.views"])
-        self.view_picks.copy_(given["whole.view_picks"])
-        self.group_picks.copy_(given["whole.group_picks"])
-        self.found.copy_(given["whole.found"])
+        self.num_free.fill_(len(free))
+        self.free[: len(free)] = free
+
+
+def _hash(*parts: Tensor) -> Tensor:
+    """Return i64[C], a hash of GROUP_BITS bits of the numbers i64[C] together."""
+    mixed = torch.zeros_like(parts[0])
+    for part in parts:
+        mixed = (mixed ^ part + 1) * MIX
+        mixed = (mixed ^ mixed >> 31) * MORE
+    return mixed >> 40 & (1 << GROUP_BITS) - 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,10 +31,24 @@ class Search:
     seed: int = 1
 
 
+class Goal(NamedTuple):
+    """Goal of a task, which is marked when it is found."""
+
+    read: Callable[[Tensor], tuple[Tensor, Tensor]]
+    """Function of pictures u8[N, 72, 80] that returns their distances to the goal, f32[N], and hashes."""
+    tau: float
+
+
 class Explorer:
     """N consoles and their archive. Its state is complete between two rounds, when every console is given up."""
 
-    def __init__(self, cartridge: Cartridge, start: Snapshot, codec: Codec, search: Search, device: torch.device) -> None:
+    goal: Goal | None = None
+    """Set by who knows one, before `begin`."""
+
+    def __init__(
+        self, cartridge: Cartridge, start: Snapshot, codec: Codec, search: Search, device: torch.device
+    ) -> None:
+        """Put the consoles at `start` and make room for the archive's states."""
         self.search, self.codec, self.device = search, codec, device
         count = search.num_envs
         self.emulator = ShardedEmulator(cartridge, count, device, shards_for(count, device))
@@ -41,6 +56,7 @@ class Explorer:
         self.rng = torch.Generator(device).manual_seed(search.seed)
         self.env_steps = self.dropped = 0
         self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=device)
+        self.start = start
         self.emulator.set_starts([start])
         self.emulator.put_at(torch.zeros(count, dtype=torch.int64, device=device))
         self._first = self.emulator.observe()[:1].clone()
@@ -67,28 +83,42 @@ class Explorer:
         """
         search, archive, emulator = self.search, self.archive, self.emulator
         count = search.num_envs
+        archive.views.find_scenes()
         self.dropped += archive.make_room(min(count * 4, search.capacity // 4))
         parents = archive.choose(count, self.rng)
-        trail = archive.trail(parents)
         emulator.put_at(parents)
+        trail = archive.trail(parents, emulator.observe())
         pressed, new = self._draw(), []
         for step in range(search.branch_steps):
             held = torch.rand(count, generator=self.rng, device=self.device) < search.hold
             pressed = pressed.where(held, self._draw())
             trail.actions[:, step] = pressed
-            self._press(pressed)
+            self.press(pressed)
             self.env_steps += count
-            found = archive.add(emulator.observe(), trail, step + 1, self.env_steps)
-            emulator.save(found.slot)
-            new.append(found.slot)
+            pictures = emulator.observe()
+            marked = None if self.goal is None else self.goal.read(pictures)[0] < self.goal.tau
+            slots = archive.add(pictures, trail, step + 1, self.env_steps, marked)
+            emulator.save(slots)
+            new.append(slots)
             if after_step is not None:
                 after_step()
         return torch.stack(new)
 
+    def to_start(self) -> None:
+        """Put every console at the start."""
+        self.emulator.put_at(torch.zeros(self.num_envs, dtype=torch.int64, device=self.device))
+
+    def goal_cell(self) -> int:
+        """Return the cell at the goal that is fewest steps from the start, -1 for none. Waits for the device."""
+        archive = self.archive
+        at_goal = (archive.alive & (archive.cells["goal"] > 0)).nonzero().squeeze(1)
+        return int(at_goal[archive.cells["depth"][at_goal].argmin()]) if len(at_goal) else -1
+
     def _draw(self) -> Tensor:
         return torch.randint(len(self._masks), (self.search.num_envs,), generator=self.rng, device=self.device)
 
-    def _press(self, actions: Tensor) -> None:
+    def press(self, actions: Tensor) -> None:
+        """Play a step with `actions`, i64[N]."""
         torch.index_select(self._masks, 0, actions, out=self.emulator.buttons)
         self.emulator.run(self.codec.frames_per_step, self.codec.release_after_frames)
 
@@ -143,7 +173,7 @@ class Explorer:
         pressed = torch.zeros(self.search.num_envs, dtype=torch.int64, device=self.device)
         for step in range(int(steps.max())):
             pressed[lane] = archive.actions[cells, step].long()
-            self._press(pressed)
+            self.press(pressed)
             slots = torch.full_like(pressed, -1)
             slots[lane] = cells.where(steps == step + 1, -1)
             self.emulator.save(slots)
