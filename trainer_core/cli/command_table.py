@@ -18,6 +18,9 @@ train | train.run | - | train a policy on a task
 explore | explore.run | - | find what a game shows from one start state, pixels only, and keep every way
     explore --task pocket_quest/whole_errand --until-goal
     explore --rom game.gb --minutes 5 --device cuda:0 --num-envs 4096 --cells 200000
+explore sheet | explore.sheet | run | draw cells that a run of `dmglab explore` found, with their numbers
+    explore sheet latest --out cells.png
+    explore sheet latest --out cells.png --count 200
 resume | resume.run | run | continue a stopped run from its newest checkpoint, or a paused run
     resume latest
     resume latest --seconds 600

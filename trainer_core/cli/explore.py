@@ -20,6 +20,7 @@ from trainer_core.runners.explore.runner import RUNNER_ID, ExploreConfig
 from trainer_core.runs.names import find_run
 from trainer_core.wire.errors import ConfigError
 from trainer_core.wire.fields import limits
+from trainer_core.wire.regular_files import check_target
 from trainer_core.wire.spec import RunSpec
 
 
@@ -51,6 +52,17 @@ class FromArchive:
     """Name of the new task, for example found/door."""
     goal: str = "goal"
     """`goal` (of the task that was explored), `deepest`, or the number of a cell of `dmglab explore sheet`."""
+    home: Home = None
+
+
+@dataclass(frozen=True)
+class SheetOptions:
+    run: Annotated[str, tyro.conf.Positional]
+    """Run of `dmglab explore`: its name or id, or `latest`."""
+    out: Path
+    """PNG to write."""
+    count: int = field(default=60, metadata=limits(1, 400))
+    """Greatest number of cells shown."""
     home: Home = None
 
 
@@ -95,3 +107,20 @@ def from_archive(argv: list[str]) -> dict[str, Any]:
 
     folder, chosen = task_of(Found(paths, home), options.goal, options.id, PreparingLine())
     return Result({"ok": True, "task": options.id, "folder": str(folder), **chosen})
+
+
+def sheet(argv: list[str]) -> dict[str, Any]:
+    """Draw cells of an archive with their numbers."""
+    options = parse(SheetOptions, "explore sheet", argv)
+    check_target(options.out)
+    home = home_paths(options.home)
+    paths = find_run(options.run, home)
+    load_torch()
+    from trainer_core.runners.explore.ways import Found, sheet
+
+    found = Found(paths, home)
+    try:
+        options.out.write_bytes(sheet(found, options.count))
+    except OSError as error:
+        raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+    return {"ok": True, "run_id": paths.run_id, "cells": len(found.cells["number"]), "out": str(options.out)}

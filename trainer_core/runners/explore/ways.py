@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from emulator import Snapshot
+from trainer_core.author.capturing import sheet_png
 from trainer_core.author.demonstration import save_demonstrations
 from trainer_core.author.new_task import NewTask, make_task
 from trainer_core.envs.demonstrations import Demonstration, play_actions
@@ -77,11 +78,22 @@ class Found:
             cell = int(self.cells["parent"][row])
         return [action for part in reversed(parts) for action in part]
 
+    def shown(self, count: int) -> list[int]:
+        """Return up to `count` cells that look unlike each other, by steps from the start: one for each place."""
+        order = self.cells["depth"].argsort(stable=True).tolist()
+        first: dict[int, int] = {}
+        for row in order:
+            first.setdefault(int(self.cells["place"][row]), row)
+        rows = sorted({*first.values(), *self.cells["goal"].nonzero().flatten().tolist()}, key=order.index)
+        chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int))
+        return [int(self.cells["number"][rows[n]]) for n in chosen]
+
+    def depth(self, cell: int) -> int:
+        return int(self.cells["depth"][self._row[cell]])
+
     def open(self, count: int) -> Explorer:
         """Return an explorer of `count` consoles at the start, with its goal, on the CPU; it keeps no cells."""
-        import dataclasses
-
-        config = dataclasses.replace(self.config, num_envs=count, cells=64)
+        config = replace(self.config, num_envs=count, cells=64)
         return open_explorer(config, self.home, torch.device("cpu"))
 
 
@@ -91,6 +103,8 @@ class Played:
 
     last: Tensor
     """u8[W, 72, 80], the last picture of each."""
+    screens: Tensor
+    """u8[W, 144, 160], the same on the screen."""
     keys: np.ndarray
     """i64[S + 1, W], the layouts along them."""
     at_goal: np.ndarray
@@ -102,7 +116,7 @@ def play(explorer: Explorer, ways: list[list[int]]) -> Played:
     count, longest = explorer.num_envs, max(map(len, ways))
     explorer.to_start()
     pictures = explorer.emulator.observe()
-    last, goal = pictures.clone(), torch.zeros(count, dtype=torch.bool)
+    last, screens, goal = pictures.clone(), explorer.screens(count).clone(), torch.zeros(count, dtype=torch.bool)
     keys = [layouts(pictures).numpy()]
     pressed = torch.zeros(count, dtype=torch.int64)
     for step in range(longest):
@@ -113,9 +127,22 @@ def play(explorer: Explorer, ways: list[list[int]]) -> Played:
         keys.append(layouts(pictures).numpy())
         ends = torch.tensor([len(way) == step + 1 for way in ways] + [False] * (count - len(ways)))
         last[ends] = pictures[ends]
+        if ends.any():
+            screens[ends] = explorer.screens(count)[ends]
         if explorer.goal is not None:
             goal |= ends & (explorer.goal.read(pictures)[0] < explorer.goal.tau)
-    return Played(last[: len(ways)], np.stack(keys)[:, : len(ways)], goal[: len(ways)].numpy())
+    return Played(last[: len(ways)], screens[: len(ways)], np.stack(keys)[:, : len(ways)], goal[: len(ways)].numpy())
+
+
+def sheet(found: Found, count: int) -> bytes:
+    """Return a PNG of up to `count` cells' screens, each labelled with its number and its steps from the start."""
+    cells = found.shown(count)
+    explorer = found.open(len(cells))
+    try:
+        screens = play(explorer, [found.way(cell) for cell in cells]).screens
+    finally:
+        explorer.close()
+    return sheet_png(list(screens.numpy()), [f"{cell}: {found.depth(cell)} steps" for cell in cells])
 
 
 def shorten(
@@ -128,12 +155,12 @@ def shorten(
     """
     rng, tell = np.random.default_rng(seed), tell or silent()
     played = play(explorer, [way])
-    end = int(layouts(played.last)[0])
+    end, keys = int(layouts(played.last)[0]), played.keys[:, 0]
     if to_goal and not played.at_goal[0]:
         raise ConfigError("the way of the archive does not lead to the goal of the task: was the task changed?")
     for turn in range(ROUNDS):
         tell("shortening the way", turn, ROUNDS)
-        cuts = _cuts(played.keys[: len(way) + 1, 0], rng)
+        cuts = _cuts(keys[: len(way) + 1], rng)
         ways = [way[:first] + way[last:] for first, last in cuts]
         tried = play(explorer, ways)
         arrived = tried.at_goal if to_goal else layouts(tried.last).numpy() == end
@@ -143,7 +170,7 @@ def shorten(
             continue
         best = min(np.flatnonzero(arrived), key=lambda lane: len(ways[lane]))
         way = ways[best]
-        played = Played(tried.last[best : best + 1], tried.keys[:, best : best + 1], tried.at_goal[best : best + 1])
+        keys = tried.keys[:, best]
     return way
 
 
