@@ -13,8 +13,10 @@ from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.ordering import Order
 from trainer_core.cli.output import Result, say, trained_text
 from trainer_core.cli.progress import PreparingLine
+from trainer_core.cli.train import run as train
 from trainer_core.cli.train_guest import follow
 from trainer_core.host.process_start import load_torch
+from trainer_core.lab.roms import named_rom
 from trainer_core.runners.catalog import find_runner
 from trainer_core.runners.explore.runner import RUNNER_ID, ExploreConfig
 from trainer_core.runs.names import find_run
@@ -71,8 +73,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     config = options.run
     if options.rom:
-        from trainer_core.lab.roms import named_rom
-
         config = dataclasses.replace(config, task=str(named_rom(options.rom, home).resolve()))
     if options.minutes:
         config = dataclasses.replace(config, seconds=60 * options.minutes)
@@ -90,8 +90,6 @@ def run(argv: list[str]) -> dict[str, Any]:
     task_id = options.id or f"found/{found['run_id'].replace('-', '_')}"
     made = from_archive([found["run_id"], "--id", task_id, "--goal", options.then_train, "--home", str(home.root)])
     say(f"task {task_id}: a way of {made['way_kept']} steps, shortened from {made['way_found']}")
-    from trainer_core.cli.train import run as train
-
     device = ["--device", options.device, "--home", str(home.root)]
     trained = train(["--task", task_id, "--seconds", str(options.train_seconds), "--target-success", "0.95", *device])
     return Result({**trained, "explored": dict(found), "task": made}, trained_text(trained))
@@ -105,7 +103,7 @@ def from_archive(argv: list[str]) -> dict[str, Any]:
     load_torch()
     from trainer_core.runners.explore.ways import Found, task_of
 
-    folder, chosen = task_of(Found(paths, home), options.goal, options.id, PreparingLine())
+    folder, chosen = task_of(Found.read(paths, home), options.goal, options.id, PreparingLine())
     return Result({"ok": True, "task": options.id, "folder": str(folder), **chosen})
 
 
@@ -118,7 +116,7 @@ def sheet(argv: list[str]) -> dict[str, Any]:
     load_torch()
     from trainer_core.runners.explore.ways import Found, sheet
 
-    found = Found(paths, home)
+    found = Found.read(paths, home)
     try:
         options.out.write_bytes(sheet(found, options.count))
     except OSError as error:

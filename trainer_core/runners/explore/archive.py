@@ -34,7 +34,7 @@ GROUP_BITS = 18
 
 
 class Trail(NamedTuple):
-    """Where each of N consoles came from, and what it has seen since."""
+    """Record of N consoles: the cells from which they go on, and what happened since."""
 
     parents: Tensor
     """i64[N], the cell from which it goes on."""

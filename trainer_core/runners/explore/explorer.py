@@ -19,7 +19,7 @@ from trainer_core.wire.errors import CheckpointError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """How to explore."""
+    """Size of a search, and its random numbers."""
 
     num_envs: int
     capacity: int
@@ -56,7 +56,7 @@ class Explorer:
         self.rng = torch.Generator(device).manual_seed(search.seed)
         self.env_steps = self.dropped = 0
         self._masks = torch.tensor(codec.masks, dtype=torch.uint8, device=device)
-        self.start = start
+        self.start, self.rom_sha256 = start, cartridge.sha256
         self.emulator.set_starts([start])
         self.emulator.put_at(torch.zeros(count, dtype=torch.int64, device=device))
         self._first = self.emulator.observe()[:1].clone()

@@ -32,8 +32,8 @@ from trainer_core.wire.errors import CheckpointError, ConfigError
 
 CANDIDATES = 64
 """Shorter ways that are played side by side."""
-ROUNDS = 40
-"""Most times that a way is shortened."""
+ROUNDS, IN_VAIN = 40, 4
+"""Most rounds of candidates, and rounds in a row without a shorter way after which the search ends."""
 GOAL, DEEPEST = "goal", "deepest"
 """Names of cells: the one at the task's goal, and the one farthest from the start."""
 
@@ -41,7 +41,14 @@ GOAL, DEEPEST = "goal", "deepest"
 class Found:
     """Archive of a run that explored, without its consoles' states."""
 
-    def __init__(self, paths: RunPaths, home: HomePaths) -> None:
+    def __init__(self, config: ExploreConfig, home: HomePaths, state: dict[str, Any], rom_sha256: str = "") -> None:
+        """Take the cells of `state`, an archive's; `rom_sha256` names its ROM, "" if unknown."""
+        self.config, self.home, self.rom_sha256 = config, home, rom_sha256
+        self.cells = {name.removeprefix("cells."): value for name, value in state.items() if name.startswith("cells.")}
+        self._row = {int(number): row for row, number in enumerate(self.cells["number"].tolist())}
+
+    @classmethod
+    def read(cls, paths: RunPaths, home: HomePaths) -> Found:
         """Read the newest archive of a run. Raises LabError."""
         spec = read_spec(paths)
         if spec.runner != RUNNER_ID:
@@ -49,11 +56,9 @@ class Found:
         folders = list_checkpoints(paths)
         if not folders:
             raise CheckpointError(f"{paths.run_id} has saved no archive yet")
-        verify(folders[-1])
-        self.config, self.home = spec.configure(ExploreConfig), home
-        state = read_state(folders[-1] / FILE, 1, (64 << 20) + self.config.cells * KEY_BYTES)["archive"]
-        self.cells = {name.removeprefix("cells."): value for name, value in state.items() if name.startswith("cells.")}
-        self._row = {int(number): row for row, number in enumerate(self.cells["number"].tolist())}
+        meta, config = verify(folders[-1]), spec.configure(ExploreConfig)
+        state = read_state(folders[-1] / FILE, 1, (64 << 20) + config.cells * KEY_BYTES)
+        return cls(config, home, state["archive"], meta.hashes.get("rom", ""))
 
     def choose(self, text: str) -> int:
         """Return the cell that `text` names: its number, GOAL or DEEPEST. Raises ConfigError."""
@@ -92,9 +97,16 @@ class Found:
         return int(self.cells["depth"][self._row[cell]])
 
     def open(self, count: int) -> Explorer:
-        """Return an explorer of `count` consoles at the start, with its goal, on the CPU; it keeps no cells."""
+        """Return an explorer of `count` consoles at the start, with its goal, on the CPU; it keeps no cells.
+
+        Raises LabError.
+        """
         config = replace(self.config, num_envs=count, cells=64)
-        return open_explorer(config, self.home, torch.device("cpu"))
+        explorer = open_explorer(config, self.home, torch.device("cpu"))
+        if self.rom_sha256 not in ("", explorer.rom_sha256):
+            explorer.close()
+            raise ConfigError(f"{config.task}: another ROM (SHA-256 {explorer.rom_sha256[:12]}) than the archive's")
+        return explorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +170,17 @@ def shorten(
     end, keys = int(layouts(played.last)[0]), played.keys[:, 0]
     if to_goal and not played.at_goal[0]:
         raise ConfigError("the way of the archive does not lead to the goal of the task: was the task changed?")
+    in_vain = 0
     for turn in range(ROUNDS):
         tell("shortening the way", turn, ROUNDS)
         cuts = _cuts(keys[: len(way) + 1], rng)
         ways = [way[:first] + way[last:] for first, last in cuts]
         tried = play(explorer, ways)
         arrived = tried.at_goal if to_goal else layouts(tried.last).numpy() == end
-        if not arrived.any():
-            if turn > ROUNDS // 2 or len(way) < 2:
-                break
+        in_vain = 0 if arrived.any() else in_vain + 1
+        if in_vain == IN_VAIN or len(way) < 2:
+            break
+        if in_vain:
             continue
         best = min(np.flatnonzero(arrived), key=lambda lane: len(ways[lane]))
         way = ways[best]

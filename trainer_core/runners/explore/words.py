@@ -1,4 +1,4 @@
-"""What tells one picture of a game from another, from pixels alone: layout, place, view and scene.
+"""Layout, place, view and scene of a picture: descriptions of it from pixels alone.
 
 - The *layout*, the mean shades of squares of 16x16 screen pixels, is a cell's key: pictures with equal layouts are one
   cell.

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
+from trainer_core.envs.build import TaskFacts
 from trainer_core.envs.episodes import GoalTemplates
 from trainer_core.envs.picture_reader import WarpReader
 from trainer_core.envs.picture_reader_serial import SerialReader
@@ -92,6 +93,15 @@ class ExploreTrainee(Trainee):
         host.tell_state("starting", f"{records.PREPARING} {config.num_envs} consoles", 0.4)
         self.explorer = open_explorer(config, host.home, device)
         host.closing.callback(self.explorer.close)
+        if config.is_rom:
+            codec = self.explorer.codec
+            host.facts = TaskFacts(
+                id=config.task,
+                rom_sha256=self.explorer.rom_sha256,
+                codec=codec.id,
+                frames_per_step=codec.frames_per_step,
+                release_after_frames=codec.release_after_frames,
+            )
         self.num_envs, self.num_actions = config.num_envs, len(self.explorer.codec.masks)
         self.obs_shape = (1, 72, 80)
 
