@@ -17,15 +17,22 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 class StateCache:
     """Collection of `K` states on the device, each one record and one memory row, for the resets of one emulator.
 
-    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; `roms` int32[K] is the number
-    of the emulator's cartridge to which each belongs.
+    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; arrays on the device are not
+    copied. `roms` int32[K] is the number of the emulator's cartridge to which each belongs.
     """
 
     def __init__(
-        self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray, num_envs: int, device: str, owner: object
+        self,
+        records: np.ndarray | wp.array[Any],
+        rows: np.ndarray | wp.array[Any],
+        roms: np.ndarray,
+        num_envs: int,
+        device: str,
+        owner: object,
     ) -> None:
-        self.console = wp.array(records, dtype=Console, device=device)
-        self.rows = wp.array(rows, dtype=wp.uint8, device=device)
+        given = isinstance(records, wp.array)
+        self.console = records if given else wp.array(records, dtype=Console, device=device)
+        self.rows = rows if given else wp.array(rows, dtype=wp.uint8, device=device)
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)

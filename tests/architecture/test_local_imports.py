@@ -29,6 +29,7 @@ HEAVY = {
             trainer_core.host.checkpoint trainer_core.host.evaluate trainer_core.host.loop_leaving
             trainer_core.host.run trainer_core.learn.policy
         trainer_core/cli/ram.py: trainer_core.author.ram_branches trainer_core.author.ram_roles
+        trainer_core/cli/explore.py: trainer_core.runners.explore.ways
         trainer_core/cli/resume.py: trainer_core.cli.local_run
         trainer_core/cli/sweep.py: trainer_core.envs.startable
         trainer_core/cli/task_making.py: trainer_core.author.new_task

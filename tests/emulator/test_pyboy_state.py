@@ -202,7 +202,7 @@ def test_bad_states_are_one_clear_line(state: bytes, tmp_path: Path, capsys: pyt
         "color": state[:5] + b"\1" + state[6:],
     }
     words = {
-        "empty": "no save state",
+        "empty": "version -1",
         "older": "version 5",
         "short": "ends after",
         "long": "left over",

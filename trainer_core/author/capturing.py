@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from PIL import Image, ImageDraw
 
 from emulator import Cartridge
@@ -41,15 +43,20 @@ def contact_sheet(cartridge: Cartridge, inputs: Inputs, trace: Trace, codec: Cod
         raise TaskError(f"{inputs.source}: {len(trace.states) - 1} steps, a sheet holds {MOST}; take --picture")
     actions = steps_of(inputs.masks[inputs.first_step :], codec)
     words = ["start", *(codec.actions[action] if action >= 0 else "-" for action in actions)]
+    screens = [step_screen(cartridge, state) for state in trace.states]
+    return sheet_png(screens, [f"{step} {word}" for step, word in enumerate(words)])
+
+
+def sheet_png(screens: Sequence[np.ndarray], labels: Sequence[str]) -> bytes:
+    """Return a PNG with screens, shades u8[144, 160], in rows of COLUMNS, each below its label."""
     wide, high = 160 + GAP, 144 + LABEL + GAP
-    rows = -(-len(trace.states) // COLUMNS)
-    sheet = Image.new("L", (min(COLUMNS, len(trace.states)) * wide, rows * high), 255)
+    rows = -(-len(screens) // COLUMNS)
+    sheet = Image.new("L", (min(COLUMNS, len(screens)) * wide, rows * high), 255)
     draw = ImageDraw.Draw(sheet)
-    for step, (state, word) in enumerate(zip(trace.states, words, strict=True)):
-        x, y = step % COLUMNS * wide, step // COLUMNS * high
-        draw.text((x, y), f"{step} {word}", fill=0)
-        screen = shades_image(step_screen(cartridge, state), GREYS).convert("L")
-        sheet.paste(screen, (x, y + LABEL))
+    for number, (screen, label) in enumerate(zip(screens, labels, strict=True)):
+        x, y = number % COLUMNS * wide, number // COLUMNS * high
+        draw.text((x, y), label, fill=0)
+        sheet.paste(shades_image(screen, GREYS).convert("L"), (x, y + LABEL))
     written = io.BytesIO()
     sheet.save(written, format="PNG")
     return written.getvalue()

@@ -15,6 +15,12 @@ TABLE = """
 train | train.run | - | train a policy on a task
     train --task pocket_quest/leave_bedroom
     train --task pocket_quest/leave_bedroom --device cuda:0 --seconds 600
+explore | explore.run | - | find what a game shows from one start state, pixels only, and keep every way
+    explore --task pocket_quest/whole_errand --until-goal
+    explore --rom game.gb --minutes 5 --device cuda:0 --num-envs 4096 --cells 200000
+explore sheet | explore.sheet | run | draw cells that a run of `dmglab explore` found, with their numbers
+    explore sheet latest --out cells.png
+    explore sheet latest --out cells.png --count 200
 resume | resume.run | run | continue a stopped run from its newest checkpoint, or a paused run
     resume latest
     resume latest --seconds 600
@@ -147,6 +153,9 @@ task new | task_making.new | - | make a task from a ROM and a script or recordin
 task make | task_making.make | - | make a task from given start states and a goal picture
     task make --id mine/door --base pocket_quest/leave_bedroom --start a.npz --goal goal.npz
     task make --id mine/door --base mine/gate --start a.npz b.npz --goal goal.npz --horizon 256
+task from-archive | explore.from_archive | run | make a task of a place that `dmglab explore` found, with its way
+    task from-archive latest --id found/errand
+    task from-archive latest --goal deepest --id found/far
 task capture | task_making.capture | file | save a start state, a goal or a picture from one step of a script
     task capture way.txt --rom game.gb --step 12 --state start.npz
     task capture way.txt --rom game.gb --sheet steps.png

@@ -41,6 +41,7 @@ __all__ = [
 GROUP = "dmglab.runners"
 OURS = {
     "native": "trainer_core.runners.native:NATIVE",
+    "explore": "trainer_core.runners.explore.runner:EXPLORE",
     "sb3": "trainer_core.runners.sb3.runner:SB3",
     "cleanrl": "trainer_core.runners.cleanrl.runner:CLEANRL",
     "d3rlpy": "trainer_core.runners.d3rlpy.runner:D3RLPY",
