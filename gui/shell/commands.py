@@ -116,7 +116,7 @@ def define_views(context: Context, layout: Layout) -> None:
         "wholePixels",
         tr("Whole pixels only"),
         appearance.toggle_whole,
-        tip=tr("All pixels of the game have the same size; off: the game fills its space"),
+        tip=tr("All pixels of the game have the same size; off: only where that leaves little room empty"),
         is_on=lambda: appearance.is_whole,
         follows=screens,
     )

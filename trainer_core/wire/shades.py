@@ -14,3 +14,5 @@ SCREENS = {
 }
 """0xRRGGBB of each shade on the app's screens; the last two are those of a Game Boy Pocket and a lit Game Boy Light,
 measured on photographs."""
+DEFAULT_SCREEN = "pocket"
+"""Colours of the app's screens until the user chooses; the greens have the hue of the app's own colour."""

@@ -138,7 +138,7 @@ def define_curves(
         "plotFit",
         tr("Fit the plot"),
         curves.fit,
-        tip=tr("Press Home in a plot or double-click it to do the same"),
+        tip=tr("Press Home in a plot or double-click it to do the same; A and Shift+A fit or hold y and x"),
         refusal=curves.refusal,
         follows=spoken,
     )

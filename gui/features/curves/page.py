@@ -204,7 +204,7 @@ class CurvePage(QScrollArea):
         self.cards: list[PlotCard] = []
         body = named(QWidget(), "scrollBody")
         column = vbox(body, margins=(0, 4, 0, 4), spacing=0)
-        self._column = vbox(spacing=0)
+        self._column = vbox(spacing=8)  # a title stands apart from the axis above it
         column.addLayout(self._column, 1)
         if foot is not None:
             column.addWidget(foot)

@@ -24,6 +24,7 @@ from gui.kit.words import number, tr
 from gui.state.checkpoints import CheckpointCard
 from gui.state.run_history import RunTelemetry
 from gui.state.run_progress import (
+    HELD_OUT,
     about,
     clock_text,
     since,
@@ -319,6 +320,8 @@ class RunHeader(QWidget):
             "" if rate is None else number(rate, ".0%"),
             words,
         )
+        for each in (self.big, self.percent, self.told):
+            each.setToolTip(tr(HELD_OUT) if is_held_out else "")
 
     def _draw(self, told: RunTelemetry | None, color: str, mark: float = -1.0) -> None:
         if told is None:
