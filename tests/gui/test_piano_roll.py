@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QApplication
 
 from gui.app import App
 from gui.features.replay.controller import ReplayController
-from gui.features.replay.lane import ROW
 from gui.features.replay.model import Replay, recording_name
 from gui.features.replay.view import ReplayView
 from gui.features.roll.controller import RollController
@@ -208,7 +207,7 @@ def test_what_is_pressed_is_named_and_coloured_along_the_replay(opened: App) -> 
     replay, view = opened[ReplayController], opened[ReplayView]
     assert "A+RIGHT" in there(replay.replay).describe(30)
     view.lane.resize(144, view.lane.height())  # too narrow for a sign
-    mark = view.lane.grab().toImage().pixelColor(30, ROW - 2)
+    mark = view.lane.grab().toImage().pixelColor(30, 14)
     assert mark.name() == theme.current().curves[A_RIGHT % len(theme.current().curves)]
 
 
