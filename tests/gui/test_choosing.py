@@ -467,6 +467,7 @@ def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player
 
     soon = app[PlayAhead]._soon
     monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
+    soon.setInterval(5000)
     announce(app, 1)
     assert soon.isActive()
     qtbot.wait(20)

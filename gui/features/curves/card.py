@@ -75,6 +75,8 @@ def why_empty(model: TelemetryModel) -> str:
     """Return the text of a plot without data."""
     if any(run.table.names for run in model.entries()):
         return tr(UNMEASURED)
+    if model.is_loading(model.focus):
+        return ""
     return (model.waits.get(model.focus) or tr(WAITING)) if model.focus else tr(NOTHING)
 
 

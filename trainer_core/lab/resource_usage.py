@@ -1,10 +1,11 @@
-"""Resource usage of this computer, for the app's gauges. Nothing here imports torch."""
+"""Resource usage of this computer, for update records and the app's gauges. Nothing here imports torch."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,28 @@ class Gauge:
     words: str
 
 
+LOAD_S = 1.0
+"""Seconds for which a reading of the machine's load stands: records may come faster."""
+psutil.cpu_percent()  # a reading is the mean since the one before
+_read_at, _load = 0.0, dict[str, float]()
+
+
+def machine_load() -> dict[str, float]:
+    """Return shares, 0 to 1, of the whole machine that all its processes use: `cpu`, `memory`, `gpu`, `gpu_memory`.
+
+    Those of GPUs are means, and missing where there is none.
+    """
+    global _read_at, _load
+    now = time.monotonic()
+    if now - _read_at >= LOAD_S:
+        _read_at = now
+        _load = {"cpu": psutil.cpu_percent() / 100, "memory": psutil.virtual_memory().percent / 100}
+        if gpus := _gpus():
+            _load["gpu"] = sum(busy for busy, _ in gpus) / len(gpus)
+            _load["gpu_memory"] = sum(memory.used / memory.total for _, memory in gpus) / len(gpus)
+    return _load
+
+
 def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
     """Return gauges: CPU since the last call, memory, disk of `folder`, GPUs, memory of process `pid` (0 = none).
 
@@ -33,9 +56,10 @@ def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
         Gauge("Memory", memory.percent / 100, f"{_gib(memory.used)} of {_gib(memory.total)}"),
         Gauge("Disk", disk.used / disk.total, f"{_gib(disk.free)} free"),
     ]
-    found += _gpus()
-    if pid and (held := _family_bytes(pid)):
-        found.append(Gauge("This run", held / memory.total, f"{_gib(held)} of memory"))
+    for number, (busy, held) in enumerate(_gpus()):
+        found.append(Gauge(f"GPU {number}", busy, f"{busy:.0%}, {_gib(held.used)} of {_gib(held.total)}"))
+    if pid and (size := _family_bytes(pid)):
+        found.append(Gauge("This run", size / memory.total, f"{_gib(size)} of memory"))
     return found
 
 
@@ -81,7 +105,8 @@ def _nvml() -> ctypes.CDLL | None:
     return library if library.nvmlInit_v2() == 0 else None
 
 
-def _gpus() -> list[Gauge]:
+def _gpus() -> list[tuple[float, _Memory]]:
+    """Return the share of time in which each NVIDIA GPU was busy, and its memory."""
     library, count = _nvml(), ctypes.c_uint()
     if library is None or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
         return []
@@ -93,8 +118,7 @@ def _gpus() -> list[Gauge]:
             and library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(busy)) == 0
             and library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) == 0
         ):
-            words = f"{busy.gpu} %, {_gib(memory.used)} of {_gib(memory.total)}"
-            found.append(Gauge(f"GPU {number}", busy.gpu / 100, words))
+            found.append((busy.gpu / 100, memory))
     return found
 
 
