@@ -63,7 +63,7 @@ _AFTER = {
     "resumeRun": ("resumeRunButton", ""),
     "openRunFolder": ("openRunFolderButton", "folder"),
 }
-_WATCHING = {"resumeRun": ("trainFurtherButton", ""), "endPlayer": ("stopWatchingButton", "close")}
+_WATCHING = {"resumeRun": ("trainFurtherButton", "")}
 """objectName and icon of each button by its command: while a run is active, after its end, while a policy plays."""
 _BEFORE = (RunState.QUEUED, RunState.PREFLIGHT, RunState.STARTING)
 
@@ -123,9 +123,9 @@ class RunHeader(QWidget):
         for fact in (self.steps, self.ran, self.left):
             row.addWidget(fact)
         self._after = self._buttons(_AFTER, actions, row)
+        self._deploy, self._actions = self._every[list(_AFTER).index("watchRun")], actions
         row.addStretch(1)
-        words = {"resumeRun": tr("Train further"), "endPlayer": tr("Stop watching")}
-        self._watching = self._buttons(_WATCHING, actions, row, words)
+        self._watching = self._buttons(_WATCHING, actions, row, {"resumeRun": tr("Train further")})
         self._while = self._buttons(_WHILE, actions, row)
         self._clock = every(self, RENEW_MS, self._on_clock)
         for signal in (situations.changed, training.badge_changed, training.ready_changed, watched.changed):
@@ -222,6 +222,7 @@ class RunHeader(QWidget):
         self._while.setHidden(ended or watches)
         self._after.setVisible(ended and not watches)
         self._watching.setVisible(watches)
+        self._deploy.setHidden(now is Situation.WATCH or not self._actions["watchRun"].isVisible())  # the dock has it
         self._write()
         self._fit()
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QMenu, QProgressBar, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QSlider, QWidget
 
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.lane import ActionLane, FilmStrip, LaneKey
 from gui.features.replay.model import Replay
 from gui.kit import object_names as names
-from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.actions import ActionRegistry, action_button, more_button
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.indicators import JoypadLights
-from gui.kit.labels import ElidedLabel, choice_box, icon_button, label
+from gui.kit.labels import ElidedBox, ElidedLabel, choice_box, icon_button, label
 from gui.kit.screen import FrameSource, Palette, Screen
 from gui.kit.words import number, tr
 from trainer_core.lab.recording import FRAMES_PER_SECOND
@@ -175,7 +175,7 @@ class ReplayView(QWidget):
             row.addWidget(made)
         speeds = ((value, f"{number(value, 'g')}x") for value in SPEEDS)
         self.speed = choice_box("replaySpeed", tr("Replay speed"), speeds, 1.0)
-        self.choices = named(QComboBox(), "recordingBox", tr("Recording"))
+        self.choices = named(ElidedBox(), "recordingBox", tr("Recording"))
         self.choices.setMinimumContentsLength(6)
         self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
         put(row, self.speed, (self.choices, 1))
@@ -186,23 +186,11 @@ class ReplayView(QWidget):
         self.progress.setAccessibleName(tr("Progress of the export or of opening"))
         self.progress.hide()
         put(row, self.progress, action_button(actions["rollOpen"], "rollOpenButton"))
-        put(row, action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON), self._more_button(actions))
-        return row
-
-    def _more_button(self, actions: ActionRegistry) -> QToolButton:
-        """Return the button whose menu has the rare commands, and the recordings to show beside this one."""
-        made = named(QToolButton(), "replayMoreButton", tr("More"))
-        made.setText(tr("More"))
-        made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        menu = QMenu(made)
-        menu.setToolTipsVisible(True)
-        for name in _MORE:
-            menu.addAction(actions[name]) if name else menu.addSeparator()
-        self.others = menu.addMenu(tr("Show beside"))
+        more = more_button(actions, _MORE, "replayMoreButton")
+        self.others = more.menu().addMenu(tr("Show beside"))
         self.others.aboutToShow.connect(self._fill_others)
-        made.setMenu(menu)
-        return made
+        put(row, action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON), more)
+        return row
 
     def _leave_room(self) -> None:
         """Hide thumbnails and action lane while the button editor is open in a window that is too low for all."""
