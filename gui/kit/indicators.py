@@ -151,7 +151,7 @@ class Gauges(QWidget):
         if len(found) != len(self.found):
             self.updateGeometry()
         self.found = found
-        words = ", ".join(f"{gauge.name} {gauge.words}" for gauge in found)
+        words = ", ".join(f"{tr(gauge.name)} {gauge.words}" for gauge in found)
         self.setAccessibleDescription(words)
         self.setToolTip(words)
         self.update()
@@ -161,7 +161,7 @@ class Gauges(QWidget):
         colors = theme.current()
         with QPainter(self) as painter:
             rows = [
-                (gauge.name, gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.muted)
+                (tr(gauge.name), gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.muted)
                 for gauge in self.found
             ]
             _paint_bars(painter, self.width(), tr("This computer"), rows, room=132)

@@ -16,6 +16,7 @@ from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.cli.main import main
 from trainer_core.envs.arc.rest import RestGame
 from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.resource_usage import machine_load
 from trainer_core.service import folder_bytes, read_gauges, write_report
 from trainer_core.wire.errors import LabError
 
@@ -54,6 +55,10 @@ def test_gauges_are_shares_of_what_there_is(tmp_path: Path) -> None:
     assert {"CPU", "Memory", "Disk", "This run"} <= set(gauges)
     assert all(0.0 <= gauge.share <= 1.0 for gauge in gauges.values())
     assert gauges["This run"].share < gauges["Memory"].share
+    load = machine_load()
+    assert {"cpu", "memory"} <= set(load)
+    assert all(0.0 <= share <= 1.0 for share in load.values())
+    assert machine_load() is load, "read once a second"
 
 
 def test_a_folder_takes_what_its_files_take(tmp_path: Path) -> None:

@@ -15,13 +15,15 @@ import psutil
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One gauge: `share` of the total, 0 to 1, and the amount as text."""
+    """One gauge: `share` of the total, 0 to 1, and the amount in figures."""
 
     name: str
     share: float
     words: str
 
 
+GAUGE_S = 0.1
+"""Seconds over which a gauge of the CPU is measured."""
 LOAD_S = 1.0
 """Seconds for which a reading of the machine's load stands: records may come faster."""
 psutil.cpu_percent()  # a reading is the mean since the one before
@@ -45,21 +47,21 @@ def machine_load() -> dict[str, float]:
 
 
 def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
-    """Return gauges: CPU since the last call, memory, disk of `folder`, GPUs, memory of process `pid` (0 = none).
+    """Return gauges: CPU, memory, disk of `folder`, GPUs, memory of process `pid` (0 = none).
 
-    Blocks for milliseconds: call it in a thread. Skips what cannot be read.
+    Blocks for GAUGE_S: call it in a thread. Skips what cannot be read.
     """
     memory, disk = psutil.virtual_memory(), shutil.disk_usage(_existing(folder))
-    cpu = psutil.cpu_percent() / 100
+    cpu = psutil.cpu_percent(GAUGE_S) / 100
     found = [
-        Gauge("CPU", cpu, f"{cpu:.0%} of {os.cpu_count()} cores"),
-        Gauge("Memory", memory.percent / 100, f"{_gib(memory.used)} of {_gib(memory.total)}"),
-        Gauge("Disk", disk.used / disk.total, f"{_gib(disk.free)} free"),
+        Gauge("CPU", cpu, f"{cpu * 100:.0f} %"),
+        Gauge("Memory", memory.percent / 100, _gib(memory.used, memory.total)),
+        Gauge("Disk", disk.used / disk.total, _gib(disk.used, disk.total)),
     ]
     for number, (busy, held) in enumerate(_gpus()):
-        found.append(Gauge(f"GPU {number}", busy, f"{busy:.0%}, {_gib(held.used)} of {_gib(held.total)}"))
+        found.append(Gauge(f"GPU {number}", busy, f"{busy * 100:.0f} %, {_gib(held.used, held.total)}"))
     if pid and (size := _family_bytes(pid)):
-        found.append(Gauge("This run", size / memory.total, f"{_gib(size)} of memory"))
+        found.append(Gauge("This run", size / memory.total, _gib(size, memory.total)))
     return found
 
 
@@ -122,5 +124,5 @@ def _gpus() -> list[tuple[float, _Memory]]:
     return found
 
 
-def _gib(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB"
+def _gib(part: int, whole: int) -> str:
+    return f"{part / 2**30:.1f} / {whole / 2**30:.1f} GiB"

@@ -250,7 +250,8 @@ class PlotSection(QWidget):
         put(head, self.toggle, self._note, (rule(), 1))
         column.addLayout(head)
         self._grid = QGridLayout()
-        self._grid.setSpacing(0)
+        self._grid.setHorizontalSpacing(0)
+        self._grid.setVerticalSpacing(8)
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:
