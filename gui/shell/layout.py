@@ -13,7 +13,7 @@ from gui.kit import object_names as names
 from gui.kit.boxes import later
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.folds import Folds
-from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.shell.layout_state import frame_place, is_sound_geometry, is_sound_state
 from gui.shell.screen_fit import WINDOW_SIZES, ScreenFit, WindowSize
 from gui.state.session import Mode, Session
 from gui.state.situation import Situation, Situations
@@ -398,6 +398,8 @@ class Layout(QObject):
             return False
         if is_sound_geometry(bytes(geometry.data())):
             self._window.restoreGeometry(geometry)
+            if self._window.windowState() == Qt.WindowState.WindowNoState:
+                self._window.move(*frame_place(bytes(geometry.data())))  # Qt moves one at the upper edge down
         self._sizes = {
             name: QSize(*size) for name, size in self._settings.decoded(SIZES, dict[str, tuple[int, int]], {}).items()
         }
