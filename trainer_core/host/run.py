@@ -336,7 +336,7 @@ class Host:
             wall_time_s=self.wall_s,
             sps=max(0, now.env_steps - before.env_steps) / elapsed,
             updates_per_s=(now.update - before.update) / elapsed,
-            machine=machine_load(),
+            machine=machine_load(self.paths.root),
             **fields,
         )
         if now.env_steps > before.env_steps:

@@ -1,68 +1,42 @@
-"""Resource usage of this computer, for update records and the app's gauges. Nothing here imports torch."""
+"""Load of this computer, for update records; sizes of folders. Nothing here imports torch."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
 import time
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import psutil
 
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """One gauge: `share` of the total, 0 to 1, and the amount in figures."""
-
-    name: str
-    share: float
-    words: str
-
-
-GAUGE_S = 0.1
-"""Seconds over which a gauge of the CPU is measured."""
 LOAD_S = 1.0
 """Seconds for which a reading of the machine's load stands: records may come faster."""
 psutil.cpu_percent()  # a reading is the mean since the one before
 _read_at, _load = 0.0, dict[str, float]()
 
 
-def machine_load() -> dict[str, float]:
-    """Return shares, 0 to 1, of the whole machine that all its processes use: `cpu`, `memory`, `gpu`, `gpu_memory`.
+def machine_load(folder: Path) -> dict[str, float]:
+    """Return shares, 0 to 1, of the whole machine that all its processes use.
 
+    `cpu`, `memory`, `disk` (that of `folder`), `gpu`, `gpu_memory`; `own_memory` is this process' share of the memory.
     Those of GPUs are means, and missing where there is none.
     """
     global _read_at, _load
     now = time.monotonic()
     if now - _read_at >= LOAD_S:
         _read_at = now
-        _load = {"cpu": psutil.cpu_percent() / 100, "memory": psutil.virtual_memory().percent / 100}
+        memory, own = psutil.virtual_memory(), psutil.Process().memory_info().rss
+        _load = {"cpu": psutil.cpu_percent() / 100, "memory": memory.percent / 100, "own_memory": own / memory.total}
+        with contextlib.suppress(OSError):  # the folder may be out of reach
+            disk = shutil.disk_usage(folder)
+            _load["disk"] = disk.used / disk.total
         if gpus := _gpus():
             _load["gpu"] = sum(busy for busy, _ in gpus) / len(gpus)
             _load["gpu_memory"] = sum(memory.used / memory.total for _, memory in gpus) / len(gpus)
     return _load
-
-
-def read_gauges(folder: Path, pid: int = 0) -> list[Gauge]:
-    """Return gauges: CPU, memory, disk of `folder`, GPUs, memory of process `pid` (0 = none).
-
-    Blocks for GAUGE_S: call it in a thread. Skips what cannot be read.
-    """
-    memory, disk = psutil.virtual_memory(), shutil.disk_usage(_existing(folder))
-    cpu = psutil.cpu_percent(GAUGE_S) / 100
-    found = [
-        Gauge("CPU", cpu, f"{cpu * 100:.0f} %"),
-        Gauge("Memory", memory.percent / 100, _gib(memory.used, memory.total)),
-        Gauge("Disk", disk.used / disk.total, _gib(disk.used, disk.total)),
-    ]
-    for number, (busy, held) in enumerate(_gpus()):
-        found.append(Gauge(f"GPU {number}", busy, f"{busy * 100:.0f} %, {_gib(held.used, held.total)}"))
-    if pid and (size := _family_bytes(pid)):
-        found.append(Gauge("This run", size / memory.total, _gib(size, memory.total)))
-    return found
 
 
 def folder_bytes(folder: Path) -> int:
@@ -75,18 +49,6 @@ def folder_bytes(folder: Path) -> int:
             except OSError:  # retention removed it meanwhile
                 continue
     return total
-
-
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.parents) if path.exists())
-
-
-def _family_bytes(pid: int) -> int:
-    try:
-        process = psutil.Process(pid)
-        return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
-    except psutil.Error:
-        return 0
 
 
 class _Utilization(ctypes.Structure):
@@ -122,7 +84,3 @@ def _gpus() -> list[tuple[float, _Memory]]:
         ):
             found.append((busy.gpu / 100, memory))
     return found
-
-
-def _gib(part: int, whole: int) -> str:
-    return f"{part / 2**30:.1f} / {whole / 2**30:.1f} GiB"

@@ -148,7 +148,7 @@ class UpdateRecord(LogLine, frozen=True, tag="update"):
     metrics: dict[str, float] = {}
     """Further scalars by name."""
     machine: dict[str, float] = {}
-    """Shares of the whole machine in use: `cpu`, `memory`, `gpu`, `gpu_memory`."""
+    """Shares of the whole machine in use: `cpu`, `memory`, `own_memory`, `disk`, `gpu`, `gpu_memory`."""
     mind: Mind | UnsetType = UNSET
     """Of a trainer whose agent has beliefs."""
 
