@@ -162,8 +162,11 @@ class ParallelView(QWidget):
                     color = QColor(colors.text)
                 painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
                 painter.drawPolyline(lines[run])
-            for number, axis in enumerate(self.axes):
-                self._paint_axis(painter, colors, self._across(number), axis)
+            for place, axis in enumerate(self.axes):
+                self._paint_axis(painter, colors, self._across(place), axis)
+            if any(weight is not None for weight in self.weights.values()):
+                room = QRectF(self.width() - 208, 20, 200, 18)
+                painter.drawText(room, Qt.AlignmentFlag.AlignRight, tr("rank correlation"))
 
     def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
         painter.setPen(QPen(QColor(colors.border), 1))
@@ -175,7 +178,8 @@ class ParallelView(QWidget):
         painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
         painter.setPen(QColor(colors.muted))
         if (weight := self.weights.get(axis.name)) is not None:
-            painter.drawText(QRectF(x - 80, 20, 160, 18), Qt.AlignmentFlag.AlignCenter, number(weight, "+.2f"))
+            told = number(weight, "+.2f" if axis.is_number else ".2f")
+            painter.drawText(QRectF(x - 80, 20, 160, 18), Qt.AlignmentFlag.AlignCenter, told)
         for place, text in axis.ticks:
             short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)
             box = QRectF(x + 4, self._down(place) - 8, 72, 16)
