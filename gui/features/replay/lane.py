@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
@@ -175,9 +177,8 @@ class ActionLane(QWidget):
             with QPainter(self._drawn) as painter:
                 painter.setFont(theme.small_font())
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                paints = dict(zip(ROWS, (_actions, _buttons, _rewards, _distances, _values), strict=True))
                 for place, name in enumerate(self.rows()):
-                    paints[name](painter, replay, self.width() / self._frames, place * (ROW + GAP))
+                    _PAINTS[name](painter, replay, self.width() / self._frames, place * (ROW + GAP))
             self._drawn_for = key
         return self._drawn
 
@@ -231,3 +232,9 @@ def _line(painter: QPainter, points: list[tuple[int, float]], scale: float, top:
     high = (ROW - 4) / ((most - least) or 1.0)
     painter.setPen(QPen(QColor(theme.current().curves[0]), 1.5))
     painter.drawPolyline([QPointF((at + 0.5) * scale, top + ROW - 2 - high * (value - least)) for at, value in points])
+
+
+_PAINTS: dict[str, Callable[[QPainter, Replay, float, int], None]] = dict(
+    zip(ROWS, (_actions, _buttons, _rewards, _distances, _values), strict=True)
+)
+"""Function that paints each row."""
