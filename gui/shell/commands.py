@@ -91,7 +91,7 @@ def define_views(context: Context, layout: Layout) -> None:
             follows=themes,
         )
     screen_words = (
-        ("green", tr("greens")),
+        ("dmg", tr("greens")),
         ("grey", tr("greys")),
         ("pocket", tr("greys of the Game Boy Pocket")),
         ("light", tr("greens of the Game Boy Light")),

@@ -187,7 +187,7 @@ class EnvWall(QWidget):
                 self.count.addItem(text, scale)
         self.count.setCurrentIndex(found.index(grid))
         self.view.grid = grid
-        if self._watched and self._sent != self._wanted_envs():
+        if self._watched and self._watched == self._pictured and self._sent != self._wanted_envs():
             self._watch(again=True)
         self._paint()
 
