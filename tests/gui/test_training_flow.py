@@ -374,7 +374,7 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(qtbot: QtBot, make_
     psutil.Process(run.pid).kill()
     qtbot.waitUntil(lambda: app[TrainingController].state.is_end)
     assert not app[EnvWall].card.is_on
-    assert app[EnvWall].view.hint == "This run has ended"
+    assert app[EnvWall].view.hint == "This run has ended: Deploy shows what it learned"
 
 
 def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:

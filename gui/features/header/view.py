@@ -272,7 +272,8 @@ class RunHeader(QWidget):
         self._draw(told, color)
         last = told.last_update if told is not None else None
         steps = last.env_steps if last is not None else run.env_steps if run is not None else 0
-        rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not state.is_end else ""
+        is_still = state.is_end or state in _BEFORE
+        rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not is_still else ""
         self.steps.setFixedWidth(STEPS_WIDTH)
         self.steps.write(tr("Steps"), number(steps), rate)
         self._write_time(run, told)
