@@ -235,6 +235,8 @@ class ReplayView(QWidget):
         if self.panel.is_open:
             frames = self.panel.frames
         self.lane.show_replay(controller.replay, frames)
+        self._key.updateGeometry()
+        self._key.update()
         self.strip.show_replay(controller.replay, frames)
         if self.slider.maximum() != frames - 1:
             frame = self.frame
