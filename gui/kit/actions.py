@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Qt, SignalInstance
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QPushButton, QToolButton, QWidget
 
 from gui.kit.icons import icon
 from gui.kit.labels import button, icon_button
 from gui.kit.settings import Settings
+from gui.kit.words import tr
 
 NATIVE = QKeySequence.SequenceFormat.NativeText
 """Format of key names in the language of the app."""
@@ -203,6 +204,22 @@ def action_icon_button(action: Command, object_name: str) -> QToolButton:
     """Return an icon button for a command; the command's text is the tooltip and the accessible name."""
     made = icon_button(action.symbol, action.text(), object_name, flat=False)
     _PictureFollower(made, action)
+    return made
+
+
+def more_button(actions: ActionRegistry, ids: Iterable[str], object_name: str) -> QToolButton:
+    """Return the button *More*, whose menu has these commands; "" is a separator."""
+    made = QToolButton()
+    made.setObjectName(object_name)
+    made.setText(tr("More"))
+    made.setAccessibleName(tr("More"))
+    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    menu = QMenu(made)
+    menu.setToolTipsVisible(True)
+    for action_id in ids:
+        menu.addAction(actions[action_id]) if action_id else menu.addSeparator()
+    made.setMenu(menu)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Small painted indicators: bar charts, load gauges, held joypad buttons."""
+"""Small painted indicators: bar charts, held joypad buttons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.kit import theme
 from gui.kit.painting import guarded
 from gui.kit.words import number, tr
-from trainer_core.service import Gauge
 from trainer_core.wire.buttons import ACTIONS, ALL_ACTIONS, MASK_BITS
 from trainer_core.wire.records import UpdateRecord
 
@@ -19,8 +18,6 @@ _CROSS = {"up": (7, 1), "down": (7, 13), "left": (1, 7), "right": (13, 7)}
 _ROUND = {"b": (32, 13), "a": (41, 8)}
 _PILLS = {"select": 52, "start": 64}
 BAR_ROW = 18
-BUSY = 0.95
-"""Load, 0 to 1, from which a gauge is painted in the warning colour."""
 LOOP_SECTIONS = ("emulate", "observe", "forward", "learn", "log")
 """Parts of a training update of our own trainer; those of other trainers are shown too."""
 
@@ -132,39 +129,6 @@ class TimeSplit(_Bars):
         split = (self._record.time_split if self._record else {}) or dict.fromkeys(LOOP_SECTIONS, 0.0)
         total = sum(split.values()) or 1.0
         return {name: seconds / total for name, seconds in list(split.items())[: len(LOOP_SECTIONS)]}
-
-
-class Gauges(QWidget):
-    """Bars with the load of this computer, one for each `Gauge` (such as CPU and memory), with its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("gauges")
-        self.setAccessibleName(tr("This computer"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.found: list[Gauge] = []
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, 28 + BAR_ROW * max(4, len(self.found)))
-
-    def show_gauges(self, found: list[Gauge]) -> None:
-        if len(found) != len(self.found):
-            self.updateGeometry()
-        self.found = found
-        words = ", ".join(f"{gauge.name} {gauge.words}" for gauge in found)
-        self.setAccessibleDescription(words)
-        self.setToolTip(words)
-        self.update()
-
-    @guarded
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colors = theme.current()
-        with QPainter(self) as painter:
-            rows = [
-                (gauge.name, gauge.share, gauge.words, colors.warn if gauge.share > BUSY else colors.muted)
-                for gauge in self.found
-            ]
-            _paint_bars(painter, self.width(), tr("This computer"), rows, room=132)
 
 
 def _paint_bars(

@@ -19,7 +19,7 @@ from gui.kit import theme
 from gui.kit.painting import guarded, saved
 from trainer_core.wire.errors import ProtocolError
 from trainer_core.wire.frames import FORMAT_SHADE, FrameInfo, FrameReader, FrameShape
-from trainer_core.wire.shades import SCREENS
+from trainer_core.wire.shades import DEFAULT_SCREEN, SCREENS
 
 BETWEEN = 2
 """Pixels between two tiles."""
@@ -30,6 +30,8 @@ CRYSTAL_GAP = QColor(255, 255, 255, 56)
 HEAT = (255, 90, 0)
 """Colour of the heat map: no shade of a Game Boy."""
 HEAT_ALPHA = 190
+WHOLE_FROM = 0.75
+"""Least share of the largest scale that fits at which a whole one is taken instead, as it is crisp."""
 HINT_MARGIN = 12
 """Distance in pixels between a hint text and the edges of the screen."""
 _WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
@@ -99,7 +101,7 @@ class Palette:
         """True if screens imitate an LCD: with a grid, and pictures that fade slowly."""
         self.is_whole = True
         """True if a game's pixel is a whole number of screen pixels, which is crisp but leaves a margin."""
-        self.set_colors(SCREENS["green"])
+        self.set_colors(SCREENS[DEFAULT_SCREEN])
 
     def set_colors(self, shades: tuple[int, int, int, int]) -> None:
         self.table[:] = [0xFF000000 | shade for shade in shades]
@@ -269,7 +271,7 @@ class Screen(QWidget):
     def target(self) -> QRect:
         """Return the rectangle of the picture in device-independent pixels.
 
-        At a whole scale if the palette says so; a picture that is too large even at scale 1 is shrunk.
+        A picture that is too large even at scale 1 is shrunk.
         """
         if self._image is None:
             return QRect()
@@ -281,9 +283,9 @@ class Screen(QWidget):
         )
 
     def scale(self) -> float:
-        """Return the present scale, in device pixels per pixel of the picture."""
+        """Return the present scale, in device pixels per pixel of the picture: whole unless much room were lost."""
         fit = self.fit()
-        is_whole = self.shades.is_whole and not self.fills
+        is_whole = not self.fills and (self.shades.is_whole or int(fit) >= WHOLE_FROM * fit)
         return float(int(fit)) if is_whole and fit >= 1 else fit
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:

@@ -29,13 +29,6 @@ EQUAL_FIGURES = QFont.Tag("tnum")
 """Font feature: all figures are equally wide, so that a number which counts does not move."""
 log = logging.getLogger(__name__)
 
-DASHES = (
-    Qt.PenStyle.SolidLine,
-    Qt.PenStyle.DashLine,
-    Qt.PenStyle.DashDotLine,
-    Qt.PenStyle.DotLine,
-    Qt.PenStyle.DashDotDotLine,
-)
 _current = DARK
 _dressed: weakref.WeakSet[QWidget] = weakref.WeakSet()
 _waiting: list[tuple[QWidget, QWidget]] = []

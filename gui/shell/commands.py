@@ -91,7 +91,7 @@ def define_views(context: Context, layout: Layout) -> None:
             follows=themes,
         )
     screen_words = (
-        ("green", tr("greens")),
+        ("dmg", tr("greens")),
         ("grey", tr("greys")),
         ("pocket", tr("greys of the Game Boy Pocket")),
         ("light", tr("greens of the Game Boy Light")),
@@ -116,7 +116,7 @@ def define_views(context: Context, layout: Layout) -> None:
         "wholePixels",
         tr("Whole pixels only"),
         appearance.toggle_whole,
-        tip=tr("All pixels of the game have the same size; off: the game fills its space"),
+        tip=tr("All pixels of the game have the same size; off: only where that leaves little room empty"),
         is_on=lambda: appearance.is_whole,
         follows=screens,
     )

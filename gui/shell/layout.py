@@ -13,7 +13,7 @@ from gui.kit import object_names as names
 from gui.kit.boxes import later
 from gui.kit.settings import LAYOUT_VERSION, Settings
 from gui.shell.folds import Folds
-from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.shell.layout_state import frame_place, is_sound_geometry, is_sound_state
 from gui.shell.screen_fit import WINDOW_SIZES, ScreenFit, WindowSize
 from gui.state.session import Mode, Session
 from gui.state.situation import Situation, Situations
@@ -29,8 +29,8 @@ Qt resizes docks over several event loop turns.
 LEFT = (names.AGENT_DOCK, names.TRAINING_DOCK, names.TASK_DOCK)
 RIGHT = (names.TELEMETRY_DOCK, names.CHECKPOINTS_DOCK)
 BOTTOM = (names.RUNS_DOCK, names.LOG_DOCK)
-SIZES = "layout/sizes"
-"""Setting with the docks' sizes."""
+SIZES, SPLIT = "layout/sizes", "layout/split"
+"""Settings with the docks' sizes, and whether those at the right stand below each other."""
 
 
 class Layout(QObject):
@@ -383,7 +383,8 @@ class Layout(QObject):
         """Restore the saved layout and window position. Return False when there is none that is valid here."""
         found = self._restore()
         self.fit.place(found)
-        self._is_split = self.size.is_split if found else self._is_split
+        if found:  # what it was arranged for: the screen may be another one now
+            self._is_split = self._settings.flag(SPLIT, self.size.is_split)
         self.arrange()
         self._settle()  # the window gets its own size only once it is shown
         return found
@@ -398,6 +399,8 @@ class Layout(QObject):
             return False
         if is_sound_geometry(bytes(geometry.data())):
             self._window.restoreGeometry(geometry)
+            if self._window.windowState() == Qt.WindowState.WindowNoState:
+                self._window.move(*frame_place(bytes(geometry.data())))  # Qt moves one at the upper edge down
         self._sizes = {
             name: QSize(*size) for name, size in self._settings.decoded(SIZES, dict[str, tuple[int, int]], {}).items()
         }
@@ -414,6 +417,7 @@ class Layout(QObject):
             self._settings.set_blob("layout/geometry", self._window.saveGeometry())
             sizes = {name: (size.width(), size.height()) for name, size in self._sizes.items()}
             self._settings.set(SIZES, json.dumps(sizes))
+            self._settings.set(SPLIT, self._is_split)
 
     def reset(self) -> None:
         for key in ("layout/state", "layout/geometry", SIZES):

@@ -48,6 +48,11 @@ def is_sound_geometry(geometry: bytes) -> bool:
     )
 
 
+def frame_place(geometry: bytes) -> tuple[int, int]:
+    """Return x and y at which the window's frame stood when its geometry was saved."""
+    return struct.unpack_from(">ii", geometry, 8)
+
+
 class _Reader:
     """Reader of Qt's saved bytes in order; raises _OddByteError at the first invalid value."""
 

@@ -45,7 +45,7 @@ MENUS: dict[str, Entries] = {
         ))), "",
         "themeDark", "themeLight",
         ("Game's screen", (
-            "screenGreen", "screenGrey", "screenPocket", "screenLight", "", "screenLcd",
+            "screenDmg", "screenGrey", "screenPocket", "screenLight", "", "screenLcd",
             "wholePixels",
         )), "",
         "ownCheckpoints", "", "undoView", "redoView", "fullScreen", "onlyCenter", "resetLayout",

@@ -9,7 +9,7 @@ from gui.kit import theme
 from gui.kit.focus_ring import FocusRings
 from gui.kit.screen import Palette
 from gui.kit.settings import Settings
-from trainer_core.wire.shades import SCREENS
+from trainer_core.wire.shades import DEFAULT_SCREEN, SCREENS
 
 
 class Appearance(QObject):
@@ -19,11 +19,10 @@ class Appearance(QObject):
     def __init__(self, settings: Settings, palette: Palette) -> None:
         super().__init__()
         self._settings, self._palette = settings, palette
-        self.screen = ""
         self.rings = FocusRings(self)
         palette.is_lcd = settings.flag("view/lcd", False)
         palette.is_whole = settings.flag("view/whole_pixels", False)
-        self.set_screen(settings.text("view/screen", "green"))
+        self._show_screen(settings.text("view/screen", DEFAULT_SCREEN))
 
     @property
     def theme(self) -> str:
@@ -37,11 +36,14 @@ class Appearance(QObject):
         self.theme_changed.emit()
 
     def set_screen(self, name: str) -> None:
-        """Set the colours of the Game Boy screen by a key of SCREENS; an unknown key means green."""
-        self.screen = name if name in SCREENS else "green"
-        self._palette.set_colors(SCREENS[self.screen])
+        """Set the colours of the Game Boy screen by a key of SCREENS; an unknown key means the default."""
+        self._show_screen(name)
         self._settings.set("view/screen", self.screen)
         self.screen_changed.emit()
+
+    def _show_screen(self, name: str) -> None:
+        self.screen = name if name in SCREENS else DEFAULT_SCREEN
+        self._palette.set_colors(SCREENS[self.screen])
 
     @property
     def is_lcd(self) -> bool:

@@ -220,9 +220,9 @@ class CheckpointList(QAbstractListModel):
 
     def _keep_one_selected(self) -> None:
         if self.selected is None:
-            first = self.newest_of(self.only) if self.only else next(iter(self.cards), None)
-            if first is not None or not self.cards:
-                self._selected = first.folder if first is not None else None
+            newest = self.newest_of(self.only)
+            if newest is not None or not self.cards:
+                self._selected = newest.folder if newest is not None else None
         self.selection_changed.emit()
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
@@ -286,9 +286,9 @@ class CheckpointList(QAbstractListModel):
         return row
 
     def newest_of(self, run_id: str) -> CheckpointCard | None:
-        return max(
-            (card for card in self.cards if card.run_id == run_id), key=lambda card: card.created_at, default=None
-        )
+        """Return the newest checkpoint of a run, of all runs for ""; None if there is none."""
+        found = (card for card in self.cards if not run_id or card.run_id == run_id)
+        return max(found, key=lambda card: card.created_at, default=None)
 
     def is_best(self, card: CheckpointCard) -> bool:
         """Return whether this is the best checkpoint of its run; cached, as it is called while painting."""

@@ -23,6 +23,11 @@ MOST_VALIDATIONS = 6
 RATE_RECORDS = 20
 """Newest records over which the steps per second are averaged, as a validation between two slows one of them."""
 SOON_S, MINUTE = 3.0, 60.0
+HELD_OUT = (
+    "Held-out starts: start states that training never uses, played by the policy's most probable buttons. "
+    "This success counts: it ranks checkpoints and ends a run at its target."
+)
+"""The rule of a success rate on held-out starts; a text for `tr`."""
 
 
 @dataclass(frozen=True, slots=True)

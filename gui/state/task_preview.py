@@ -89,13 +89,12 @@ class TaskPreview(QWidget):
 
     def _sides(self, found: TaskPictures) -> tuple[tuple[np.ndarray, str, str], ...]:
         """Return picture, name and remark of start and goal."""
-        starts = tr("one of {count} start states", count=found.starts)
-        if self._is_stage and found.held_out:
-            starts = tr("{starts}, {count} held out", starts=starts, count=found.held_out)
+        starts = goal = ""
         if self._is_stage:
+            starts = tr("one of {count} start states", count=found.starts)
+            if found.held_out:
+                starts = tr("{starts}, {count} held out", starts=starts, count=found.held_out)
             goal = tr("near enough at a distance of {tau:g}", tau=found.tau)
-        else:
-            goal = tr("one picture is the goal")
         start = (found.start, tr("Start"), starts)
         return (start,) if found.goal is None else (start, (found.goal, tr("Goal"), goal))
 

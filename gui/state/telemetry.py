@@ -120,6 +120,10 @@ class TelemetryModel(QObject):
 
     # -- records in memory ------------------------------------------------------------------
 
+    def is_loading(self, run_id: str) -> bool:
+        """Return whether the run's log is being read."""
+        return run_id in self._loading
+
     def begin_loading(self, run_id: str) -> bool:
         """Return whether the run's log has to be read; if so, new records of the run are queued from now on."""
         if run_id in self.runs or run_id in self._loading:

@@ -422,7 +422,7 @@ def test_cards_stand_under_headings_and_those_of_one_run_can_stand_alone(
     model.put(card(tmp_path / "a3", 9, 0.2, "alone"))
     qtbot.waitUntil(lambda: heights() == [120, 88, 88, 120, 88])
     assert model.selected is not None
-    assert model.selected.folder.name == "a2", "nothing took the selection"
+    assert model.selected.folder.name == "b1", "the newest of all, and nothing took the selection"
     app[TrainingController].show("other")
     click(app, "ownCheckpointsButton")
     qtbot.waitUntil(lambda: heights() == [120, 88])
@@ -446,7 +446,7 @@ def test_pictures_of_checkpoints_have_the_colours_of_the_games_screen(app: App, 
         image = _thumbnail(path, palette).toImage()
         return [image.pixelColor(40 * shade + 20, 0).rgb() & 0xFFFFFF for shade in range(4)]
 
-    for name in ("green", "pocket"):
+    for name in ("dmg", "pocket"):
         app.actions[f"screen{name.capitalize()}"].trigger()
         assert seen() == list(SCREENS[name])
     Image.fromarray(np.full((1, 4, 3), (200, 10, 20), np.uint8)).save(path)
@@ -467,6 +467,7 @@ def test_a_run_that_selects_one_checkpoint_after_the_other_does_not_put_a_player
 
     soon = app[PlayAhead]._soon
     monkeypatch.setattr(app[PlayController].player, "prepare", prepare)
+    soon.setInterval(5000)
     announce(app, 1)
     assert soon.isActive()
     qtbot.wait(20)

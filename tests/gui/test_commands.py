@@ -38,7 +38,6 @@ BUTTONS = {
     "checkpoint": "saveCheckpointButton",
     "deploy": names.DEPLOY_BUTTON,
     "warmStart": names.WARM_START_BUTTON,
-    "import": names.IMPORT_CHECKPOINT_BUTTON,
     "playPause": "playPauseButton",
     "playStep": "playStepButton",
     "playRestart": "playRestartButton",

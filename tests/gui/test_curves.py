@@ -347,7 +347,8 @@ def test_validations_are_explained_and_resumes_and_few_checkpoints_are_marked(qa
     run.take(resumed)
     run.take(eval_record("r", run.next_seq, success_rate=0.7))
     card = card_of(model, "success_rate")
-    assert "held-out&nbsp;70&nbsp;%" in card.values.text()
+    assert "held-out&nbsp;starts&nbsp;</span><b>70 %</b>" in card.values.text()
+    assert card.values.text().count("%") == 1, "one number: the one that counts"
     assert list(card.canvas.shown.dots[0].y) == [0.7]
     checkpoints, resumes, alerts = (marks.x for marks in card.canvas.shown.marks)
     assert 2 <= len(checkpoints) <= 8

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPointF
 
-from gui.features.runs.comparison import ParallelView, axis_of, success_axis
+from gui.features.runs.comparison import ParallelView, axis_of, success_axis, weight_of
 
 
 def test_numbers_lie_in_order_and_logarithmically_where_they_span_much() -> None:
@@ -30,3 +31,15 @@ def test_the_pointer_means_the_line_that_it_is_on(qapp) -> None:
     assert view.run_at(high.at(0)) == 1
     assert view.run_at(QPointF(low.at(0))) == 0
     assert view.run_at(QPointF(2, 2)) == -1
+
+
+def test_the_setting_that_success_follows_stands_beside_it(qapp) -> None:
+    rates = [0.0, 0.2, 0.2, 0.9, 1.0]
+    axes = [axis_of("rate", ["5", "4", "3", "2", "1"]), axis_of("seed", ["1", "5", "2", "4", "3"])]
+    words = axis_of("policy", ["small", "small", "small", "large", "large"])
+    view = ParallelView(list("abcde"), [*axes, words, success_axis(rates)])
+    weights = view.weights
+    assert weights["rate"] == pytest.approx(-0.975, abs=0.001)
+    assert weights["policy"] == pytest.approx(0.789, abs=0.001)
+    assert [axis.name for axis in view.axes] == ["seed", "policy", "rate", "success"]
+    assert weight_of(axes[0], [1.0] * 5) is weight_of(axis_of("rate", ["1", "2"]), [0.0, 1.0]) is None

@@ -19,7 +19,7 @@ from gui.features.play.side import PolicyBars
 from gui.features.play.slots import SlotButton, SlotsController
 from gui.features.replay.controller import ReplayController
 from gui.features.replay.export_sheet import ExportSheet
-from gui.features.replay.lane import ACTION, ActionLane
+from gui.features.replay.lane import ROW, ActionLane
 from gui.features.replay.view import ReplayView
 from gui.kit import object_names as names
 from gui.kit.screen import Palette
@@ -38,13 +38,16 @@ def frame(app: App) -> int:
 
 
 def test_a_step_fills_the_lane_from_its_first_frame_to_its_last(qapp) -> None:
-    steps = [SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0) for first in (0, 10, 20)]
+    steps = [
+        SimpleNamespace(first_frame=first, last_frame=first + 9, action=3, reward=0.0, value=None)
+        for first in (0, 10, 20)
+    ]
     replay = SimpleNamespace(steps=steps, has_goal=False, buttons=np.zeros(60, np.uint8))
     lane = ActionLane()
     lane.resize(600, 64)  # ten pixels a frame
-    lane._frames = 60
+    lane._replay, lane._frames = replay, 60  # type: ignore[assignment]
     shown = lane._picture(replay).toImage()  # type: ignore[arg-type]
-    cells = [shown.pixelColor(x, ACTION[1] - 2).name() for x in range(0, 600)]
+    cells = [shown.pixelColor(x, ROW - 2).name() for x in range(0, 600)]
     free = cells[599]
     assert [cells[x] == free for x in (2, 95, 99, 102, 195, 199, 202, 295, 300, 450)] == [
         False,
@@ -220,7 +223,7 @@ def test_a_person_plays_on_from_the_frame_on_show(qtbot: QtBot, app: App, tmp_pa
     app[ReplayController].load(recorded(tmp_path / "r"))
     app.window.center.setCurrentWidget(app[ReplayView])
     app[ReplayView].slider.setValue(7)
-    click(app, "playOnButton")
+    app.actions["playOn"].trigger()
     qtbot.waitUntil(lambda: playing.paused and app[LiveView].info.frame == 7)
     assert app.window.center.currentWidget() is app[LiveView]
     playing.toggle_pause()

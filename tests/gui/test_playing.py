@@ -29,7 +29,7 @@ from tests.gui.echo_player import picture
 from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.wire import commands
 from trainer_core.wire.frames import FORMAT_RGB888, FrameInfo, FrameShape, FrameWriter
-from trainer_core.wire.shades import GREY_LEVELS, SCREENS
+from trainer_core.wire.shades import DEFAULT_SCREEN, GREY_LEVELS, SCREENS
 
 
 def card(folder: Path, integrity: str = "verified") -> CheckpointCard:
@@ -76,7 +76,7 @@ def test_a_picture_is_shown_in_whole_pixels_without_smoothing(qapp, ratio: float
     screen.render(image)
     got = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.width())
     scale = int(4 * ratio)
-    table = np.array(SCREENS["green"], np.uint32) | 0xFF000000
+    table = np.array(SCREENS[DEFAULT_SCREEN], np.uint32) | 0xFF000000
     np.testing.assert_array_equal(got, table[shades].repeat(scale, 0).repeat(scale, 1))
 
 
@@ -102,16 +102,18 @@ def test_without_whole_pixels_a_picture_fills_its_room_and_stays_crisp(qapp) -> 
     colors = {
         screen.grab().toImage().pixelColor(x, target.center().y()).name() for x in range(target.left(), target.right())
     }
-    crisp = {QColor(SCREENS["green"][shade]).name() for shade in (0, 3)}
+    crisp = {QColor(SCREENS[DEFAULT_SCREEN][shade]).name() for shade in (0, 3)}
     assert crisp <= colors, "whole colours between edges that are one pixel soft"
     assert got.isValid()
+    screen.resize(700, 400)
+    assert screen.scale() == 2, "a whole scale that loses little room is taken"
 
 
 @pytest.mark.parametrize(("count", "room"), [(16, (1200, 820)), (7, (900, 600)), (64, (1600, 700))])
 def test_a_wall_fills_its_room_and_leaves_few_holes(count: int, room: tuple[int, int]) -> None:
     columns = best_columns(count, (144, 160), room)
     rows = -(-count // columns)
-    assert (rows * columns - count) <= 1, "no green blanks"
+    assert (rows * columns - count) <= 1, "no blanks"
     scale = min(room[0] / (162 * columns), room[1] / (146 * rows))
     every = [min(room[0] / (162 * across), room[1] / (146 * -(-count // across))) for across in range(1, count + 1)]
     assert scale >= 0.9 * max(every)

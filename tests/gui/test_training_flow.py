@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPlainTextEdit
 from gui.app import App
 from gui.features.checkpoints.dock import TrainedPage
 from gui.features.curves.dock import TelemetryDock
-from gui.features.curves.run_info import GaugesController
+from gui.features.curves.run_info import RunInfoController
 from gui.features.curves.view import CurvesView
 from gui.features.header.buttons import WORDS_MS, SteadyButton
 from gui.features.header.view import RunHeader
@@ -200,7 +200,7 @@ def test_the_badge_walks_through_a_whole_run(qtbot: QtBot, make_app) -> None:
 
 def test_curves_log_table_and_checkpoint_appear_while_it_runs(qtbot: QtBot, app: App) -> None:
     sizes: list[int] = []
-    app[GaugesController].disk_use_read.connect(lambda _, size: sizes.append(size))
+    app[RunInfoController].disk_use_read.connect(lambda _, size: sizes.append(size))
     start(qtbot, app)
     qtbot.waitUntil(
         lambda: app[TelemetryModel].focus and len(app[TelemetryModel].run(app[TelemetryModel].focus).table) > 20
@@ -374,7 +374,7 @@ def test_a_worker_that_dies_while_it_compiles_leaves_no_card(qtbot: QtBot, make_
     psutil.Process(run.pid).kill()
     qtbot.waitUntil(lambda: app[TrainingController].state.is_end)
     assert not app[EnvWall].card.is_on
-    assert app[EnvWall].view.hint == "This run has ended"
+    assert app[EnvWall].view.hint == "This run has ended: Deploy shows what it learned"
 
 
 def test_the_demo_is_offered_once_and_again_where_its_card_is_gone(app: App) -> None:

@@ -302,10 +302,13 @@ def test_the_layout_comes_back_and_a_bad_one_is_ignored(qtbot: QtBot, make_app, 
     first[LogDock].setFloating(True)
     first[LogDock].show()
     show_dock(qtbot, first, names.CHECKPOINTS_DOCK)
+    first.window.move(0, 3)
+    place = first.window.pos()
     first.window.layouts.save()
     first[Settings].save()
     second = make_app()
     assert second[LogDock].isFloating()
+    assert second.window.pos() == place, "at the upper edge too"
     assert second[CheckpointsDock].isHidden(), "it stays no longer than the app that it was opened in"
     second.window.layouts.reset()
     assert not second[LogDock].isFloating()

@@ -26,7 +26,7 @@ from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.runs.log_check import check_log
 from trainer_core.wire.errors import LabError
 
-CLOCKS = ("time", "wall_time_s", "sps", "updates_per_s", "time_split", "seq", "run_id", "trace_id")
+CLOCKS = ("time", "wall_time_s", "sps", "updates_per_s", "time_split", "machine", "seq", "run_id", "trace_id")
 COMPARED = 3
 LIMIT_S = 600
 

@@ -114,7 +114,7 @@ def recorded(folder: Path, masks: Sequence[int] = (RIGHT,) * 3) -> Path:
     return writer.finish()
 
 
-CLOCKS = {"time", "wall_time_s", "sps", "updates_per_s", "time_split", "seq"}
+CLOCKS = {"time", "wall_time_s", "sps", "updates_per_s", "time_split", "machine", "seq"}
 
 
 def without_clocks(record: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,9 @@ def test_records_of_version_1_are_read_as_todays() -> None:
     assert set(old) == set(new)
     for kind, line in old.items():
         assert b'"v":1' in line
-        later = {"trace_id", "reward_p10", "reward_p50", "reward_p90", "mind"} - set(msgspec.json.decode(line))
+        later = {"trace_id", "reward_p10", "reward_p50", "reward_p90", "machine", "mind"} - set(
+            msgspec.json.decode(line)
+        )
         today = msgspec.json.decode(new[kind])
         assert records.decode(line) == records.decode(msgspec.json.encode(without(today, later))), kind
 

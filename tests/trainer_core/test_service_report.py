@@ -1,9 +1,8 @@
-"""A bug report holds what explains a run and nothing that is somebody's; gauges are shares."""
+"""A bug report holds what explains a run and nothing that is somebody's; the load of the machine is shares."""
 
 from __future__ import annotations
 
 import json
-import os
 import urllib.error
 import zipfile
 from email.message import Message
@@ -16,7 +15,8 @@ from tests.support.made_checkpoints import make_checkpoint
 from trainer_core.cli.main import main
 from trainer_core.envs.arc.rest import RestGame
 from trainer_core.lab.paths import HomePaths
-from trainer_core.service import folder_bytes, read_gauges, write_report
+from trainer_core.lab.resource_usage import machine_load
+from trainer_core.service import folder_bytes, write_report
 from trainer_core.wire.errors import LabError
 
 
@@ -49,11 +49,12 @@ def test_a_report_that_cannot_be_written_says_where_and_leaves_nothing(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_gauges_are_shares_of_what_there_is(tmp_path: Path) -> None:
-    gauges = {gauge.name: gauge for gauge in read_gauges(tmp_path / "not made yet", os.getpid())}
-    assert {"CPU", "Memory", "Disk", "This run"} <= set(gauges)
-    assert all(0.0 <= gauge.share <= 1.0 for gauge in gauges.values())
-    assert gauges["This run"].share < gauges["Memory"].share
+def test_the_load_of_the_machine_is_shares_of_what_there_is(tmp_path: Path) -> None:
+    load = machine_load(tmp_path)
+    assert {"cpu", "memory", "own_memory", "disk"} <= set(load)
+    assert all(0.0 <= share <= 1.0 for share in load.values())
+    assert load["own_memory"] < load["memory"]
+    assert machine_load(tmp_path) is load, "read once a second"
 
 
 def test_a_folder_takes_what_its_files_take(tmp_path: Path) -> None:

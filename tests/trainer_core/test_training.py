@@ -32,7 +32,7 @@ from tests.trainer_core.building import (
 )
 from trainer_core.host import checkpoint as ckpt
 from trainer_core.host import run as train_run
-from trainer_core.host.checkpoint import png_bytes
+from trainer_core.host.checkpoint import fullest, png_bytes
 from trainer_core.host.control import Control
 from trainer_core.host.progress import RunProgress
 from trainer_core.host.run import Host
@@ -362,6 +362,7 @@ def test_a_checkpoint_is_announced_with_the_hash_of_its_weights(tmp_path: Path) 
 def test_a_checkpoint_of_a_game_in_colour_shows_its_colours() -> None:
     colours = np.arange(64 * 64 * 3, dtype=np.uint8).reshape(64, 64, 3)
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(png_bytes(colours)))), colours)
+    assert fullest(np.stack([colours * 0, colours])).max(), "not the blank one of a room change"
 
 
 def test_a_full_disk_is_reported_and_leaves_no_half_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ class Options(FrameOptions):
     minari), or only the inputs, from which any computer makes the same frames again."""
     scale: int = field(default=2, metadata=limits(1, MAX_SCALE))
     """Screen pixels per Game Boy pixel, 1 to 8."""
-    palette: Literal["green", "grey", "screen-green", "screen-grey", "screen-pocket", "screen-light"] = "green"
+    palette: Literal["green", "grey", "screen-dmg", "screen-grey", "screen-pocket", "screen-light"] = "green"
     """Pale greens, greys, or the colours of one of the app's screens."""
     from_frame: int = field(default=0, metadata=limits(0, MAX_FRAMES))
     """First frame."""

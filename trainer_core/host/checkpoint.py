@@ -231,6 +231,15 @@ def machines_name(rank: int) -> str:
     return layout.MACHINES if rank == 0 else f"machines-{rank}.bin"
 
 
+THUMBNAILS = 8
+"""Environments among whose pictures that of a checkpoint is chosen."""
+
+
+def fullest(pictures: np.ndarray) -> np.ndarray:
+    """Return the first of u8[N, H, W] or u8[N, H, W, 3] that is not blank, as a room change is; else the first."""
+    return next((picture for picture in pictures if picture.min() < picture.max()), pictures[0])
+
+
 def png_bytes(picture: np.ndarray) -> bytes:
     """Return a grey PNG of shades u8[H, W], 0 lightest, or a colour PNG of u8[H, W, 3]."""
     if picture.ndim == 2:

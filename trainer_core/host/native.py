@@ -17,7 +17,7 @@ from trainer_core.envs.state_checks import check_keys, restore_generator
 from trainer_core.envs.vec_env import StepInfo, ram_terms
 from trainer_core.host import checkpoint as ckpt
 from trainer_core.host import validation_process
-from trainer_core.host.checkpoint import Snapshot
+from trainer_core.host.checkpoint import THUMBNAILS, Snapshot, fullest
 from trainer_core.host.control import Control
 from trainer_core.host.progress import RunProgress
 from trainer_core.host.ranks import Ranks
@@ -212,7 +212,7 @@ class NativeTrainee(Trainee):
     def _now(self, progress: dict[str, Any]) -> Snapshot:
         trainer = self.trainer
         state = {"trainer": trainer.state_dict(), "metrics": self.metrics.state_dict(), "run": progress}
-        thumbnail = trainer.env.screens(1)[0].cpu().numpy()
+        thumbnail = fullest(trainer.env.screens(THUMBNAILS).cpu().numpy())
         return Snapshot(state, trainer.learner.policy.state_dict(), thumbnail)
 
     def load(self, folder: Path) -> None:

@@ -32,6 +32,7 @@ from trainer_core.host.validations import Validations
 from trainer_core.host.watching import Watcher
 from trainer_core.lab.checkpoint_manifest import CheckpointMeta, list_checkpoints, tidy
 from trainer_core.lab.paths import HomePaths, RunPaths, home_of
+from trainer_core.lab.resource_usage import machine_load
 from trainer_core.lab.task_lists import game_tasks
 from trainer_core.lab.tasks import Task
 from trainer_core.runs.log_writer import DiskError, MovedError, RunWriter
@@ -335,6 +336,7 @@ class Host:
             wall_time_s=self.wall_s,
             sps=max(0, now.env_steps - before.env_steps) / elapsed,
             updates_per_s=(now.update - before.update) / elapsed,
+            machine=machine_load(self.paths.root),
             **fields,
         )
         if now.env_steps > before.env_steps:

@@ -4,7 +4,7 @@ checkpoints/<env_steps>/policy.safetensors   weights
                         trainer.pt           optimizer, counters, generators
                         machines.bin         the envs' state; only in the newest checkpoint
                         machines-N.bin       the same of rank N of several
-                        thumbnail.png        observation of the first env
+                        thumbnail.png        screen of an env
                         meta.json            CheckpointMeta below
 """
 

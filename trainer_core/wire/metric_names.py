@@ -25,7 +25,7 @@ Reduction = Literal["mean", "std", "ratio", "sum", "min", "max", "last", "loss",
 ratio: one sum over another, 0 where that is 0; last: computed on the last rollout alone; loss: mean over optimizer
 steps; run: known to the run, not measured on a device."""
 
-TIME_PREFIX = "time/"
+TIME_PREFIX, MACHINE_PREFIX = "time/", "machine/"
 PHASE = "phase"
 """Metric of runs that learn from a dataset first: 0 offline, 1 online."""
 TASK_METRICS = ("success_rate", "success_rate_demo_starts", "episode_return", "episode_length")
@@ -170,6 +170,18 @@ METRICS: tuple[Metric, ...] = (
     _share("time/log", "Records", "perf", "run",
            "Share of training time spent on records, validation and checkpoints.",
            "time/emulate", "log"),
+    _share("machine/cpu", "Load of the machine", "perf", "run",
+           "Share of the machine's CPU cores that are busy, for whichever process.", label="CPU"),
+    _share("machine/memory", "Memory in use", "perf", "run",
+           "Share of the machine's memory in use.", "machine/cpu", "memory"),
+    _share("machine/own_memory", "Memory of the run", "perf", "run",
+           "Share of the machine's memory that the training process holds.", "machine/cpu", "this run"),
+    _share("machine/disk", "Disk in use", "perf", "run",
+           "Share of the disk with the run's folder that is in use.", "machine/cpu", "disk"),
+    _share("machine/gpu", "GPUs busy", "perf", "run",
+           "Share of time in which the machine's NVIDIA GPUs are busy, their mean.", "machine/cpu", "GPU"),
+    _share("machine/gpu_memory", "GPU memory in use", "perf", "run",
+           "Share of the memory of the machine's NVIDIA GPUs in use.", "machine/cpu", "GPU memory"),
 )  # fmt: skip
 
 
@@ -195,8 +207,8 @@ def _of_task(row: Metric, task: str) -> Metric:
 def scalars(record: Record) -> dict[str, float]:
     """Return every number of `record` that can be drawn as a curve, by metric name.
 
-    An update gives its counters, its metrics and `time/<section>`, shares of the record's time; a validation gives
-    `eval/<task>/<mode>/<name>`; any other record gives nothing.
+    An update gives its counters, its metrics, `time/<section>`, shares of the record's time, and `machine/<name>`; a
+    validation gives `eval/<task>/<mode>/<name>`; any other record gives nothing.
     """
     if isinstance(record, UpdateRecord):
         names, values = scalar_row(record)
@@ -229,7 +241,7 @@ _ENVELOPE = frozenset({"v", "run_id", "seq", "time", "trace_id"})
 FLAT_SCALARS: tuple[str, ...] = tuple(
     field.name
     for field in msgspec.structs.fields(UpdateRecord)
-    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics", "mind")
+    if field.name not in (*_ENVELOPE, "action_hist", "time_split", "metrics", "machine", "mind")
 )
 """Numbers that an update record may hold under a key of its own; all others are in its `metrics`."""
 
@@ -249,8 +261,8 @@ def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
         flat = [value for value in flat if value is not UNSET]
     total = sum(record.time_split.values())
     shares = [seconds / total if total > 0 else 0.0 for seconds in record.time_split.values()]
-    names, are_once = _names(names, tuple(record.metrics), tuple(record.time_split))
-    values = [*flat, *record.metrics.values(), *shares]
+    names, are_once = _names(names, tuple(record.metrics), tuple(record.time_split), tuple(record.machine))
+    values = [*flat, *record.metrics.values(), *shares, *record.machine.values()]
     if are_once:
         return names, values
     found = dict(zip(names, values, strict=True))
@@ -258,7 +270,10 @@ def scalar_row(record: UpdateRecord) -> tuple[tuple[str, ...], list[float]]:
 
 
 @functools.lru_cache(64)
-def _names(flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+def _names(
+    flat: tuple[str, ...], metrics: tuple[str, ...], sections: tuple[str, ...], machine: tuple[str, ...]
+) -> tuple[tuple[str, ...], bool]:
     """Return the names in the result of `scalar_row`, and whether they are distinct."""
-    names = (*flat, *metrics, *(f"{TIME_PREFIX}{section}" for section in sections))
+    told = (*(f"{TIME_PREFIX}{name}" for name in sections), *(f"{MACHINE_PREFIX}{name}" for name in machine))
+    names = (*flat, *metrics, *told)
     return names, len(set(names)) == len(names)

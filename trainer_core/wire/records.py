@@ -147,6 +147,8 @@ class UpdateRecord(LogLine, frozen=True, tag="update"):
     """Seconds spent since the previous record, by section of the loop."""
     metrics: dict[str, float] = {}
     """Further scalars by name."""
+    machine: dict[str, float] = {}
+    """Shares of the whole machine in use: `cpu`, `memory`, `own_memory`, `disk`, `gpu`, `gpu_memory`."""
     mind: Mind | UnsetType = UNSET
     """Of a trainer whose agent has beliefs."""
 

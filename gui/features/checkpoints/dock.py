@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QListView, QStackedWidget, QStyle, QS
 from gui.features.play.controller import PlayController
 from gui.kit import object_names as names
 from gui.kit import theme
-from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.actions import ActionRegistry, action_button, more_button
 from gui.kit.boxes import every, hbox, named, put, vbox
 from gui.kit.containers import Dock, empty_page
 from gui.kit.icons import paint_icon
@@ -80,15 +80,11 @@ class CheckpointsDock(Dock):
         own.setProperty("role", "small")
         self.head.addWidget(own)
         row = hbox(margins=(12, 8, 12, 12), spacing=4)
-        for action_id, name in (
-            ("deploy", names.DEPLOY_BUTTON),
-            ("deployBeside", "deployBesideButton"),
-            ("warmStart", names.WARM_START_BUTTON),
-            ("import", names.IMPORT_CHECKPOINT_BUTTON),
-        ):
+        for action_id, name in (("deploy", names.DEPLOY_BUTTON), ("warmStart", names.WARM_START_BUTTON)):
             made = action_button(actions[action_id], name)
             made.setProperty("narrow", True)
             row.addWidget(made, 1)
+        row.addWidget(more_button(actions, ("deployBeside", "import"), "checkpointsMoreButton"))
         body = QWidget()
         column = vbox(body, spacing=0)
         put(column, (self._stack, 1), row)

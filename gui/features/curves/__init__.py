@@ -12,7 +12,7 @@ from gui.features.curves.dock import TelemetryDock
 from gui.features.curves.page import RowHighlight
 from gui.features.curves.plots import CurvesController, PlotChoices
 from gui.features.curves.reports import Reports
-from gui.features.curves.run_info import GaugesController
+from gui.features.curves.run_info import RunInfoController
 from gui.features.curves.saved_views import SavedViews, ViewHistory, ViewsController, ViewsDialog
 from gui.features.curves.view import CurvesView
 from gui.features.runs.columns import RunColumns
@@ -38,7 +38,7 @@ def feature(context: Context) -> Feature:
     runs, telemetry, actions, notes = context[RunsController], context.telemetry, context.actions, context[RunNotes]
     choices = context.add(PlotChoices(context.settings))
     curves = context.add(CurvesController(telemetry, choices, context.navigation, context.files))
-    gauges = context.add(GaugesController(context.bridge, context[TrainingController], telemetry))
+    facts = context.add(RunInfoController(context.bridge, telemetry))
     dashboards = context.add(Dashboards(context.bridge, telemetry, runs, context.navigation, context.notices))
     configs = context[RunColumns].configs
     reports = context.add(Reports(context.bridge, telemetry, runs, curves, configs, notes, context.files))
@@ -51,7 +51,7 @@ def feature(context: Context) -> Feature:
     define_dashboards(actions, runs, dashboards, context[TrainingController], telemetry, context.window)
 
     def make_dock() -> TelemetryDock:
-        return TelemetryDock(telemetry, curves, gauges, actions, notes)
+        return TelemetryDock(telemetry, curves, facts, actions, notes)
 
     def make_view() -> CurvesView:
         return CurvesView(telemetry, curves, context[Compiling], actions)
@@ -138,7 +138,7 @@ def define_curves(
         "plotFit",
         tr("Fit the plot"),
         curves.fit,
-        tip=tr("Press Home in a plot or double-click it to do the same"),
+        tip=tr("Press Home in a plot or double-click it to do the same; A and Shift+A fit or hold y and x"),
         refusal=curves.refusal,
         follows=spoken,
     )

@@ -22,7 +22,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
@@ -38,7 +37,7 @@ from PySide6.QtWidgets import (
 
 from gui.features.curves.card_moves import CardMoves, is_taken
 from gui.features.curves.card_scenes import CardScenes
-from gui.features.curves.card_tools import Acts, Axes, CardTools
+from gui.features.curves.card_tools import Acts, CardTools
 from gui.features.curves.plots import PlotSpec
 from gui.features.curves.scene import ALL, PlotLines, greedy_results
 from gui.kit import theme
@@ -47,7 +46,7 @@ from gui.kit.object_names import PLOT_PREFIX
 from gui.kit.painting import PLACEHOLDER, guarded
 from gui.kit.plot_shapes import CROWD, Scene, tick_rows, value_text
 from gui.kit.words import number, tr
-from gui.state.metric_series import CLOCK
+from gui.state.run_progress import HELD_OUT
 from gui.state.telemetry import TelemetryModel
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def why_empty(model: TelemetryModel) -> str:
     """Return the text of a plot without data."""
     if any(run.table.names for run in model.entries()):
         return tr(UNMEASURED)
+    if model.is_loading(model.focus):
+        return ""
     return (model.waits.get(model.focus) or tr(WAITING)) if model.focus else tr(NOTHING)
 
 
@@ -161,7 +162,9 @@ class PlotCard(QWidget):
 
     def _show_title(self) -> None:
         self._title.setText(self.spec.title)
-        self._title.setToolTip("\n".join(filter(None, (self.spec.title, self.spec.help))))
+        self._title.setToolTip(
+            "\n".join(filter(None, (self.spec.title, self.spec.help, tr(HELD_OUT) if self.spec.evals else "")))
+        )
         self.picker.setVisible(len(self.spec.lines) > 1)
 
     def _make_canvas(self) -> PlotCanvas:
@@ -169,7 +172,7 @@ class PlotCard(QWidget):
         made.hovered.connect(self._on_hovered)
         made.pointed.connect(self.pointed)
         made.more_clicked.connect(self._list_runs)
-        made.view.asked.connect(lambda x, y: self._moves.ask(made.shown, x, y))
+        made.view.asked.connect(self._on_asked)  # a function that holds the card would let the view delete it
         made.view.fitted.connect(self._moves.fit)
         self._stack.addWidget(made)
         return made
@@ -295,6 +298,10 @@ class PlotCard(QWidget):
         self.values.clear()
         self.caption.clear()
 
+    def _on_asked(self, x: tuple[float, float] | None, y: tuple[float, float] | None) -> None:
+        if self.canvas is not None:
+            self._moves.ask(self.canvas.shown, x, y)
+
     # -- values, crosshair, highlight -------------------------------------------------------
 
     def _on_hovered(self, x: float | None) -> None:
@@ -328,16 +335,17 @@ class PlotCard(QWidget):
         return {name: value for name, value in found.items() if value is not None}
 
     def _write_values(self) -> None:
-        """Write what the line is into the caption, and the values into the header unless they stand beside the plot."""
+        """Write what the line is into the caption, and the values into the header unless they stand beside the plot.
+
+        Without a crosshair the success on held-out starts is the only number, since it is the one that counts.
+        """
         found, lines, every = self.readout(), self._lines, self._lines.shown_lines()
         colors, parts = theme.current(), []
         results = greedy_results(lines.runs[0], every[0][1]) if self.spec.evals and lines.runs else []
-        if results and not self.names_width():
-            color = self._scenes.color_of(lines.runs[0].run_id, 0, 0).name()
-            words = tr("held-out {value}", value=value_text(results[-1].success_rate, is_percent=True))
-            parts.append(_colored("\u25cf", color) + _colored(f" {words}", colors.muted))
-        self.caption.setText(self._alert_here() or ("" if parts else self.line_words()))
-        is_named = lines.is_every_line or bool(parts)
+        has_dots = bool(results) and not self.names_width()
+        counts = has_dots and self.model.crosshair is None
+        self.caption.setText(self._alert_here() or ("" if has_dots else self.line_words()))
+        is_named = lines.is_every_line or has_dots
         for line, _, name in every if not self.names_width() else ():
             if name in found:
                 text = value_text(found[name], is_percent=self.spec.is_fixed)
@@ -346,10 +354,15 @@ class PlotCard(QWidget):
                     parts.append(
                         _colored("\u25cf" if lines.is_every_line else "\u2501", color)
                         + _colored(f" {name} ", colors.muted)
-                        + f"<b>{text}</b>"
+                        + ("" if counts else f"<b>{text}</b>")
                     )
                 else:
                     parts.append(f"<b>{text}</b>")
+        if counts:
+            color = self._scenes.color_of(lines.runs[0].run_id, 0, 0).name()
+            text = value_text(results[-1].success_rate, is_percent=True)
+            words = _colored(f" {tr('held-out starts')} ", colors.muted)
+            parts.append(f"{_colored(chr(0x25CF), color)}{words}<b>{text}</b>")
         self.values.setText("&nbsp; ".join(parts))
         self.setAccessibleDescription(", ".join(f"{name} {number(value, '.4g')}" for name, value in found.items()))
 
@@ -438,33 +451,14 @@ class PlotCard(QWidget):
         super().leaveEvent(event)
         self._hide_tools()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if self.tools is not None:
-            self.tools.refresh()
-
     def _show_tools(self) -> None:
         if self.canvas is not None and self._stack.currentWidget() is self.canvas:
             self.tools = self.tools or self._make_tools()
             self.tools.set_shown(True)
 
     def _make_tools(self) -> CardTools:
-        acts = Acts(
-            self._moves.fit,
-            self.maximise_wanted.emit,
-            self.export_wanted.emit,
-            self.menu_wanted.emit,
-            lambda axis: self.canvas and self._moves.toggle_auto(axis, self.canvas.shown),
-            self._toggle_log,
-        )
-        made = CardTools(self, self.head, acts, self._axes)
-        self.model.view_changed.connect(made.refresh)
-        return made
-
-    def _axes(self) -> Axes:
-        right = int(self.canvas.view.sceneBoundingRect().right()) + 6 if self.canvas else self.width()
-        is_log, can_log = (self.model.log_x, self.log_y), (self.model.x_axis != CLOCK, True)
-        return Axes(self._moves.is_auto(), is_log, can_log, self.has_axis, right)
+        acts = Acts(self._moves.fit, self.maximise_wanted.emit, self.export_wanted.emit, self.menu_wanted.emit)
+        return CardTools(self, self.head, acts)
 
     def _toggle_log(self, axis: int) -> None:
         if axis == 0:

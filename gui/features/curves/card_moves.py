@@ -61,17 +61,13 @@ class CardMoves:
         """Let the x axis of all plots and the y axis of this one follow the data again."""
         self._model.move(None, {name: kept for name, kept in self._model.y_ranges.items() if name != self._metric})
 
-    def is_auto(self) -> tuple[bool, bool]:
-        """Return whether x and y follow the data."""
-        return self._model.x_range is None, self._metric not in self._model.y_ranges
-
-    def toggle_auto(self, axis: int, shown: Scene) -> None:
+    def _toggle_auto(self, axis: int, shown: Scene) -> None:
         """Let an axis follow the data, or keep its present range if it does."""
-        is_auto = self.is_auto()[axis]
+        model = self._model
         if axis == 0:
-            self._model.set_x_range(shown.x_range if is_auto else None)
+            model.set_x_range(shown.x_range if model.x_range is None else None)
         else:
-            self._model.set_y_range(self._metric, shown.y_range if is_auto else None)
+            model.set_y_range(self._metric, None if self._metric in model.y_ranges else shown.y_range)
 
     def press(self, event: QKeyEvent, canvas: PlotCanvas, lines: PlotLines) -> bool:
         """Move an axis, the crosshair or the highlight by a key; return False for a key without a meaning here."""
@@ -92,7 +88,7 @@ class CardMoves:
         elif key == Qt.Key.Key_Home:
             self.fit()
         elif key == Qt.Key.Key_A:
-            self.toggle_auto(0 if is_shift else 1, canvas.shown)
+            self._toggle_auto(0 if is_shift else 1, canvas.shown)
         else:
             return False
         return True

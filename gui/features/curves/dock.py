@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QLabel, QTabWidget, QWidget
 from gui.features.curves.card import PlotCard
 from gui.features.curves.page import CurveControls, CurvePage, PlotBoard
 from gui.features.curves.plots import MORE, PAGES, CurvesController, PlotSpec, further_specs, page_specs
-from gui.features.curves.run_info import GaugesController, RunInfo
+from gui.features.curves.run_info import RunInfo, RunInfoController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
-from gui.kit.boxes import named, put, vbox
+from gui.kit.boxes import named, vbox
 from gui.kit.containers import Dock, PagePicker
-from gui.kit.indicators import ActionBars, Gauges, TimeSplit
+from gui.kit.indicators import ActionBars, TimeSplit
 from gui.kit.words import tr
 from gui.state.run_notes import RunNotes
 from gui.state.run_words import without_middle
@@ -50,7 +50,7 @@ class TelemetryDock(Dock):
         self,
         model: TelemetryModel,
         curves: CurvesController,
-        gauges: GaugesController,
+        facts: RunInfoController,
         actions: ActionRegistry,
         notes: RunNotes,
     ) -> None:
@@ -61,11 +61,11 @@ class TelemetryDock(Dock):
         self.tabs = named(QTabWidget(), names.TELEMETRY_TABS)
         self.picker = PagePicker(self.tabs, "telemetryPages", tr("Telemetry page"))
         self.head.addWidget(self.picker)
-        self._add_pages(gauges)
+        self._add_pages()
         self.info = RunInfo(model, actions, notes)
-        gauges.disk_use_read.connect(self.info.show_disk_use)
-        gauges.is_info_watched = self.info.isVisible
-        gauges.wandb_read.connect(self.info.show_wandb)
+        facts.disk_use_read.connect(self.info.show_disk_use)
+        facts.is_watched = self.info.isVisible
+        facts.wandb_read.connect(self.info.show_wandb)
         self.tabs.addTab(self.info, tr("Run info"))
         self._own_pages: list[OwnPage] = []
         self.more = CurvePage()
@@ -91,17 +91,11 @@ class TelemetryDock(Dock):
         model.run_told.connect(lambda run_id: self._later.start())
         self._on_shown()
 
-    def _add_pages(self, gauges: GaugesController) -> None:
+    def _add_pages(self) -> None:
         """Add a tab with its plots for each group of built-in metrics; two tabs also get charts of other kinds."""
         self.buttons_chosen = ActionBars()
         self.split = TimeSplit()
-        self.gauges = Gauges()
-        gauges.is_watched = self.gauges.isVisible
-        gauges.gauges_read.connect(self.gauges.show_gauges)
-        busy = QWidget()
-        column = vbox(busy)
-        put(column, self.split, self.gauges)
-        extras = {"env": self.buttons_chosen, "perf": busy}
+        extras = {"env": self.buttons_chosen, "perf": self.split}
         self.pages: list[CurvePage] = []
         for group, title in PAGES.items():
             page = CurvePage(extras.get(group))

@@ -204,7 +204,7 @@ class CurvePage(QScrollArea):
         self.cards: list[PlotCard] = []
         body = named(QWidget(), "scrollBody")
         column = vbox(body, margins=(0, 4, 0, 4), spacing=0)
-        self._column = vbox(spacing=0)
+        self._column = vbox(spacing=8)  # a title stands apart from the axis above it
         column.addLayout(self._column, 1)
         if foot is not None:
             column.addWidget(foot)
@@ -250,7 +250,8 @@ class PlotSection(QWidget):
         put(head, self.toggle, self._note, (rule(), 1))
         column.addLayout(head)
         self._grid = QGridLayout()
-        self._grid.setSpacing(0)
+        self._grid.setHorizontalSpacing(0)
+        self._grid.setVerticalSpacing(8)
         column.addLayout(self._grid)
 
     def show_count(self, count: int, *, is_folded: bool) -> None:

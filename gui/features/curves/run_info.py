@@ -1,4 +1,4 @@
-"""Information on the run in focus, ready to copy; load of this computer; size of the run's folder."""
+"""Information on the run in focus, ready to copy; size of its folder; whether it is sent to W&B."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import (
     QFrame,
@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.boxes import every
 from gui.kit.containers import empty_page
 from gui.kit.labels import button, label, size_text
 from gui.kit.style_sheet import BOLD, GAP, SMALL_PX
@@ -33,10 +33,10 @@ from gui.state.config_fields import field_specs
 from gui.state.run_notes import RunNotes
 from gui.state.telemetry import TelemetryModel
 from trainer_core.runs.wandb_run import WandbRun, read_wandb
-from trainer_core.service import Gauge, folder_bytes, read_gauges
+from trainer_core.service import folder_bytes
 from trainer_core.wire.records import CheckpointRecord, MetaRecord
 
-GAUGES_MS = 2000
+WANDB_MS = 2000
 NOTE_HEIGHT = 160
 """Height in pixels above which a run's notes get a scroll bar."""
 NAMES = 136
@@ -46,43 +46,25 @@ SHORT_HASH, HASHES = 12, (40, 64)
 Sections = list[tuple[str, list[tuple[str, str, bool]]]]
 
 
-class GaugesController(QObject):
-    gauges_read = Signal(object)
-    """List of `Gauge`, the measured loads of this computer."""
+class RunInfoController(QObject):
     wandb_read = Signal(str, object)
     """Run id, and its WandbRun, None if it is not sent to W&B."""
     disk_use_read = Signal(str, object)
     """Run id, and size of its folder in bytes."""
 
-    def __init__(self, bridge: Bridge, training: TrainingController, telemetry: TelemetryModel) -> None:
+    def __init__(self, bridge: Bridge, telemetry: TelemetryModel) -> None:
         super().__init__()
-        self._bridge, self._training = bridge, training
+        self._bridge, self._telemetry = bridge, telemetry
         self.is_watched: Callable[[], bool] = lambda: False
-        """Function that returns whether the gauges are visible now; set by the view that shows them."""
-        self.is_info_watched: Callable[[], bool] = lambda: False
-        """The same for the page on the run."""
-        self._is_reading = False
-        self._clock = QTimer(self, interval=GAUGES_MS)
-        self._clock.timeout.connect(self.read)
-        self._clock.start()
-        self._telemetry = telemetry
+        """Function that returns whether the page on the run is visible now; set by the view that shows it."""
+        self._clock = every(self, WANDB_MS, self.read)
         telemetry.focus_changed.connect(self.read_disk_use)
         telemetry.event_taken.connect(self._on_event)
 
     def read(self) -> None:
-        if self.is_watched() and not self._is_reading:
-            run = self._training.record
-            pid = run.pid if run is not None and not run.state.is_end else 0
-            self._is_reading = True
-            work = in_thread(read_gauges, self._bridge.home.root, pid)
-            self._bridge.spawn(work, then=self._on_read, failed=lambda reason: self._on_read([]))
-        if self.is_info_watched() and (focus := self._telemetry.focus):
+        if self.is_watched() and (focus := self._telemetry.focus):
             there = in_thread(read_wandb, self._bridge.home.run(focus))
             self._bridge.spawn(there, then=lambda found: self.wandb_read.emit(focus, found))
-
-    def _on_read(self, found: list[Gauge]) -> None:
-        self._is_reading = False
-        self.gauges_read.emit(found)
 
     def _on_event(self, run_id: str, event: object) -> None:
         """Measure the run's folder after each checkpoint, as checkpoints are most of its size."""

@@ -24,6 +24,7 @@ from gui.kit.words import number, tr
 from gui.state.checkpoints import CheckpointCard
 from gui.state.run_history import RunTelemetry
 from gui.state.run_progress import (
+    HELD_OUT,
     about,
     clock_text,
     since,
@@ -62,7 +63,7 @@ _AFTER = {
     "resumeRun": ("resumeRunButton", ""),
     "openRunFolder": ("openRunFolderButton", "folder"),
 }
-_WATCHING = {"resumeRun": ("trainFurtherButton", ""), "endPlayer": ("stopWatchingButton", "close")}
+_WATCHING = {"resumeRun": ("trainFurtherButton", "")}
 """objectName and icon of each button by its command: while a run is active, after its end, while a policy plays."""
 _BEFORE = (RunState.QUEUED, RunState.PREFLIGHT, RunState.STARTING)
 
@@ -122,9 +123,9 @@ class RunHeader(QWidget):
         for fact in (self.steps, self.ran, self.left):
             row.addWidget(fact)
         self._after = self._buttons(_AFTER, actions, row)
+        self._deploy, self._actions = self._every[list(_AFTER).index("watchRun")], actions
         row.addStretch(1)
-        words = {"resumeRun": tr("Train further"), "endPlayer": tr("Stop watching")}
-        self._watching = self._buttons(_WATCHING, actions, row, words)
+        self._watching = self._buttons(_WATCHING, actions, row, {"resumeRun": tr("Train further")})
         self._while = self._buttons(_WHILE, actions, row)
         self._clock = every(self, RENEW_MS, self._on_clock)
         for signal in (situations.changed, training.badge_changed, training.ready_changed, watched.changed):
@@ -221,6 +222,7 @@ class RunHeader(QWidget):
         self._while.setHidden(ended or watches)
         self._after.setVisible(ended and not watches)
         self._watching.setVisible(watches)
+        self._deploy.setHidden(now is Situation.WATCH or not self._actions["watchRun"].isVisible())  # the dock has it
         self._write()
         self._fit()
 
@@ -270,7 +272,8 @@ class RunHeader(QWidget):
         self._draw(told, color)
         last = told.last_update if told is not None else None
         steps = last.env_steps if last is not None else run.env_steps if run is not None else 0
-        rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not state.is_end else ""
+        is_still = state.is_end or state in _BEFORE
+        rate = tr("{sps:,.0f} per second", sps=last.sps) if last is not None and not is_still else ""
         self.steps.setFixedWidth(STEPS_WIDTH)
         self.steps.write(tr("Steps"), number(steps), rate)
         self._write_time(run, told)
@@ -319,6 +322,8 @@ class RunHeader(QWidget):
             "" if rate is None else number(rate, ".0%"),
             words,
         )
+        for each in (self.big, self.percent, self.told):
+            each.setToolTip(tr(HELD_OUT) if is_held_out else "")
 
     def _draw(self, told: RunTelemetry | None, color: str, mark: float = -1.0) -> None:
         if told is None:

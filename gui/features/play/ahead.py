@@ -15,8 +15,8 @@ from gui.state.bridge import Bridge
 from gui.state.checkpoints import CheckpointList
 
 PLAYER_AHEAD = "play/start_ahead"
-DELAY_MS = 2000
-"""Milliseconds from the selection of a checkpoint to the start of a player, so that the click itself stays fast."""
+DELAY_MS = 300
+"""Milliseconds from the selection of a checkpoint to the start of a player: after the click has been painted."""
 IDLE_MS = 10 * 60 * 1000
 """Milliseconds without input after which the unused player ends."""
 

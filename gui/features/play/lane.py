@@ -26,7 +26,13 @@ SIGNS = {
     "SELECT": "E",
     "none": "\u00b7",
 }
+"""Sign of each button; others are written as they are called."""
 GOAL, END = "\u2713", "\u2013"
+
+
+def sign_of(action: int) -> str:
+    """Return an action in as few characters as possible, such as an arrow."""
+    return "".join(SIGNS.get(part, part) for part in action_name(action).split("+"))
 
 
 class ButtonLane(QWidget):
@@ -45,8 +51,7 @@ class ButtonLane(QWidget):
 
     def add(self, event: PlayEvent) -> None:
         """Add a step of the game."""
-        name = action_name(event.action)
-        self._steps.append(("".join(SIGNS.get(part, part) for part in name.split("+")), False))
+        self._steps.append((sign_of(event.action), False))
         if event.success or event.trunc:
             self._steps.append((GOAL if event.success else END, True))
         self.update()

@@ -124,7 +124,8 @@ class LiveView(QWidget):
     def _write_scale(self) -> None:
         """Show the chosen way to scale, and the scale that results."""
         scale = self.screen_view.scale() / self.devicePixelRatioF() if self.screen_view.has_picture else 0.0
-        words = (tr("Fit, {scale:.1f}\u00d7", scale=scale), tr("{scale:g}\u00d7, whole pixels", scale=round(scale, 2)))
+        whole = tr("{scale:g}\u00d7, whole pixels", scale=round(scale, 2))
+        words = (tr("Fit, {scale:g}\u00d7", scale=round(scale, 1)), whole)
         plain = (tr("Fit"), tr("Whole pixels"))
         chosen = int(self._appearance.is_whole)
         for at in (0, 1):

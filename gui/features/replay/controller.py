@@ -204,7 +204,7 @@ class ReplayController(QObject):
     def export_refusal(self) -> str:
         return "" if self.replay is not None or self.is_exporting else tr("Open or make a recording first")
 
-    def toggle_export(self, screen: str = "green") -> None:
+    def toggle_export(self, screen: str) -> None:
         """Make a GIF of the recording in its folder, or cancel the one being made.
 
         `screen`, a key of SCREENS, names the colours.

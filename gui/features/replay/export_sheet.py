@@ -14,7 +14,7 @@ from gui.kit.words import tr
 
 FORMATS = (("GIF", ".gif"), ("APNG", ".apng"), ("MP4", ".mp4"), ("PNG sequence", ""))
 PALETTES = (
-    ("Green screen", "screen-green"),
+    ("Green screen", "screen-dmg"),
     ("Grey screen", "screen-grey"),
     ("Game Boy Pocket", "screen-pocket"),
     ("Game Boy Light", "screen-light"),

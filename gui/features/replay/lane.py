@@ -1,12 +1,15 @@
-"""Timeline below a replay: thumbnails, and bars of actions, buttons, rewards and curves."""
+"""Timeline below a replay: thumbnails, and named rows of actions, buttons, rewards, distances and values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtGui import QColor, QFontMetrics, QImage, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from gui.features.play.lane import sign_of
 from gui.features.replay.model import Replay
 from gui.kit import theme
 from gui.kit.painting import guarded
@@ -15,8 +18,9 @@ from gui.kit.words import tr
 from trainer_core.wire.buttons import ALL_ACTIONS
 
 STRIP_HEIGHT = 36
-ACTION, BUTTONS, REWARD, CURVES = (0, 16), (18, 34), (35, 47), (49, 63)
-"""Top and bottom of each row of the lane in pixels."""
+ROWS = ("Action", "Buttons", "Reward", "Distance", "Value")
+ROW, GAP = 16, 3
+"""Height in pixels of a row of the lane, and of the space below it."""
 
 
 class FilmStrip(QWidget):
@@ -87,11 +91,30 @@ class FilmStrip(QWidget):
                 )
 
 
-class ActionLane(QWidget):
-    """Bars below a replay: actions, buttons, reward, and curves of goal distance and the critic's value.
+class LaneKey(QWidget):
+    """Names of the rows of an ActionLane, at its left."""
 
-    An agent step is one cell with its action; buttons are drawn frame by frame.
-    """
+    def __init__(self, lane: ActionLane) -> None:
+        super().__init__()
+        self._lane = lane
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(theme.small_font())
+        return QSize(max(metrics.horizontalAdvance(tr(name)) for name in ROWS) + 12, self._lane.sizeHint().height())
+
+    @guarded
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.setFont(theme.small_font())
+            painter.setPen(QColor(theme.current().muted))
+            for place, name in enumerate(self._lane.rows()):
+                box = QRect(0, place * (ROW + GAP), self.width(), ROW)
+                painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, tr(name))
+
+
+class ActionLane(QWidget):
+    """Rows below a replay: action of each agent step, buttons of each frame, reward, goal distance and value."""
 
     frame_picked = Signal(int)
 
@@ -103,16 +126,24 @@ class ActionLane(QWidget):
         self._drawn_for: tuple[object, ...] = ()
         self.setObjectName("actionLane")
         self.setAccessibleName(tr("Actions and rewards of the replay"))
-        self.setToolTip(tr("Actions; the eight buttons; reward; distance (line), value (dashes)"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, CURVES[1] + 2)
+        return QSize(200, len(self.rows()) * (ROW + GAP))
+
+    def rows(self) -> tuple[str, ...]:
+        """Return the names of the rows for which the recording has data."""
+        replay = self._replay
+        if replay is None or not replay.steps:
+            return ROWS[1:2]
+        has_values = any(step.value is not None for step in replay.steps)
+        return ROWS[: (5 if has_values else 4) if replay.has_goal else 2]
 
     def show_replay(self, replay: Replay | None, frames: int = 0) -> None:
         """Show a recording; `frames` is the length of the whole timeline, at least the recording's."""
         self._replay, self._frame = replay, 0
         self._frames = max(frames, len(replay) if replay is not None else 0)
+        self.updateGeometry()
         self.update()
 
     def set_frame(self, frame: int) -> None:
@@ -145,65 +176,65 @@ class ActionLane(QWidget):
             self._drawn.fill(QColor(colors.base))
             with QPainter(self._drawn) as painter:
                 painter.setFont(theme.small_font())
-                scale = self.width() / self._frames
-                self._paint_steps(painter, replay, scale)
-                self._paint_buttons(painter, replay, scale)
-                self._paint_curves(painter, replay, scale)
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                for place, name in enumerate(self.rows()):
+                    _PAINTS[name](painter, replay, self.width() / self._frames, place * (ROW + GAP))
             self._drawn_for = key
         return self._drawn
 
-    def _paint_steps(self, painter: QPainter, replay: Replay, scale: float) -> None:
-        colors = theme.current()
-        tallest = max((abs(step.reward) for step in replay.steps), default=0.0) or 1.0
-        middle = sum(REWARD) / 2
-        for step in replay.steps:
-            start, end = step.first_frame, step.last_frame + 1
-            box = QRectF(start * scale, ACTION[0], max(1.0, (end - start) * scale - 1), ACTION[1])
-            self._cell(painter, box, step.action)
-            if not replay.has_goal:
-                continue
-            height = (REWARD[1] - middle) * step.reward / tallest
-            top = middle - height if height > 0 else middle
-            color = QColor(colors.good if height > 0 else colors.bad)
-            painter.fillRect(QRectF(box.x(), top, box.width(), max(1.0, abs(height))), color)
 
-    def _paint_buttons(self, painter: QPainter, replay: Replay, scale: float) -> None:
-        """Paint the held buttons, a bar two pixels high for each, in the order of the mask's bits."""
-        colors, top = theme.current(), BUTTONS[0]
-        for bit in range(8):
-            held = np.flatnonzero(np.diff(replay.buttons >> bit & 1, prepend=0, append=0))
-            color = QColor(colors.curves[bit % len(colors.curves)])
-            for start, end in held.reshape(-1, 2).tolist():
-                wide = max(1.0, (end - start) * scale)
-                painter.fillRect(QRectF(start * scale, top + 2 * bit, wide, 2), color)
-
-    def _paint_curves(self, painter: QPainter, replay: Replay, scale: float) -> None:
-        if not replay.has_goal:
-            return
-        colors = theme.current()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        told = [
-            ([(step.last_frame, step.dist) for step in replay.steps], colors.curves[0], 0),
-            ([(step.first_frame, step.value) for step in replay.steps if step.value is not None], colors.curves[1], 1),
-        ]
-        for points, color, dash in told:
-            if len(points) < 2:
-                continue
-            values = [value for _, value in points]
-            least, room = min(values), (max(values) - min(values)) or 1.0
-            high = CURVES[1] - CURVES[0]
-            painter.setPen(QPen(QColor(color), 1.2, theme.DASHES[dash]))
-            painter.drawPolyline(
-                [QPointF((frame + 0.5) * scale, CURVES[1] - high * (value - least) / room) for frame, value in points]
-            )
-
-    def _cell(self, painter: QPainter, box: QRectF, action: int) -> None:
-        colors = theme.current()
+def _actions(painter: QPainter, replay: Replay, scale: float, top: int) -> None:
+    """Paint a cell for each step with its action's sign; a bar in the action's colour where it is too narrow."""
+    colors = theme.current()
+    for step in replay.steps:
+        start, end = step.first_frame, step.last_frame + 1
+        box = QRectF(start * scale, top, max(1.0, (end - start) * scale - 1), ROW)
         painter.fillRect(box, QColor(colors.raised))
-        if not 0 <= action < len(ALL_ACTIONS):
-            return
-        color = QColor(colors.curves[action % len(colors.curves)])
-        painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)
-        if box.width() > 36:
+        sign = sign_of(step.action)
+        if box.width() >= painter.fontMetrics().horizontalAdvance(sign):
             painter.setPen(QColor(colors.text))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, ALL_ACTIONS[action])
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, sign)
+        elif 0 <= step.action < len(ALL_ACTIONS):
+            color = QColor(colors.curves[step.action % len(colors.curves)])
+            painter.fillRect(QRectF(box.x(), box.bottom() - 3, box.width(), 3), color)
+
+
+def _buttons(painter: QPainter, replay: Replay, scale: float, top: int) -> None:
+    """Paint the held buttons, a bar two pixels high for each, in the order of the mask's bits."""
+    for bit in range(8):
+        held = np.flatnonzero(np.diff(replay.buttons >> bit & 1, prepend=0, append=0))
+        for start, end in held.reshape(-1, 2).tolist():
+            bar = QRectF(start * scale, top + 2 * bit, max(1.0, (end - start) * scale), 2)
+            painter.fillRect(bar, QColor(theme.current().muted))
+
+
+def _rewards(painter: QPainter, replay: Replay, scale: float, top: int) -> None:
+    colors = theme.current()
+    tallest = max((abs(step.reward) for step in replay.steps), default=0.0) or 1.0
+    for step in replay.steps:
+        height = ROW / 2 * step.reward / tallest
+        left, wide = step.first_frame * scale, (step.last_frame + 1 - step.first_frame) * scale - 1
+        box = QRectF(left, top + ROW / 2 - max(height, 0), max(1.0, wide), max(1.0, abs(height)))
+        painter.fillRect(box, QColor(colors.good if height > 0 else colors.bad))
+
+
+def _distances(painter: QPainter, replay: Replay, scale: float, top: int) -> None:
+    _line(painter, [(step.last_frame, step.dist) for step in replay.steps], scale, top)
+
+
+def _values(painter: QPainter, replay: Replay, scale: float, top: int) -> None:
+    _line(painter, [(step.first_frame, step.value) for step in replay.steps if step.value is not None], scale, top)
+
+
+def _line(painter: QPainter, points: list[tuple[int, float]], scale: float, top: int) -> None:
+    """Paint (frame, value) as a line from the row's lower edge, the least value, to its upper one, the greatest."""
+    least, most = min(value for _, value in points), max(value for _, value in points)
+    high = (ROW - 4) / ((most - least) or 1.0)
+    painter.setPen(QPen(QColor(theme.current().curves[0]), 1.5))
+    painter.drawPolyline([QPointF((at + 0.5) * scale, top + ROW - 2 - high * (value - least)) for at, value in points])
+
+
+_PAINTS: dict[str, Callable[[QPainter, Replay, float, int], None]] = dict(
+    zip(ROWS, (_actions, _buttons, _rewards, _distances, _values), strict=True)
+)
+"""Function that paints each row."""

@@ -93,9 +93,9 @@ class Replay:
 
 
 def _terms(step: RecordedStep) -> str:
-    """Return the nonzero terms of a step's reward as text in brackets."""
-    told = [f"{name.replace('_', ' ')} {number(part, '+.3f')}" for name, part in step.terms.items() if part]
-    return f" ({', '.join(told)})" if told else ""
+    """Return the nonzero terms of a step's reward as text in brackets; "" for a reward of one term."""
+    told = [f"{tr(name.replace('_', ' '))} {number(part, '+.3f')}" for name, part in step.terms.items() if part]
+    return f" ({', '.join(told)})" if len(told) > 1 else ""
 
 
 @functools.lru_cache(maxsize=256)  # a finished recording does not change

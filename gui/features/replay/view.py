@@ -7,35 +7,27 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QProgressBar, QPushButton, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QProgressBar, QSlider, QWidget
 
 from gui.features.replay.controller import ReplayController
-from gui.features.replay.lane import ActionLane, FilmStrip
+from gui.features.replay.lane import ActionLane, FilmStrip, LaneKey
 from gui.features.replay.model import Replay
 from gui.kit import object_names as names
-from gui.kit.actions import ActionRegistry, action_button
+from gui.kit.actions import ActionRegistry, action_button, more_button
 from gui.kit.boxes import hbox, named, put, vbox
 from gui.kit.icons import icon
 from gui.kit.indicators import JoypadLights
-from gui.kit.labels import ElidedLabel, choice_box, icon_button, label
+from gui.kit.labels import ElidedBox, ElidedLabel, choice_box, icon_button, label
 from gui.kit.screen import FrameSource, Palette, Screen
 from gui.kit.words import number, tr
 from trainer_core.lab.recording import FRAMES_PER_SECOND
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_BESIDE = 3
-LEAST_CHOICE = 120
-"""Least width in pixels of the drop-down list of recordings in a narrow window."""
 ROLL_HEIGHT = 560
 """Height of the tab in pixels from which the thumbnails stay visible beside the piano roll."""
-_CHOICES = {
-    "openReplay": "openReplayButton",
-    "useAsDemo": "useAsDemoButton",
-    "exportAs": "exportAsButton",
-    "exportGif": names.EXPORT_GIF_BUTTON,
-}
-_FIRST_TO_GO = ("useAsDemo", "exportGif", "exportAs")
-"""Commands whose buttons are hidden in a narrow window, in this order; the menus still have them."""
+_MORE = ("playOn", "exportAs", "useAsDemo", "savePicture", "", "openReplay", "openReplayFolder")
+"""Commands of the menu *More*; "" is a separator."""
 
 
 class Beside(QWidget):
@@ -109,11 +101,8 @@ class ReplayView(QWidget):
         below = vbox(margins=(12, 8, 12, 8), spacing=4)
         self._player = QWidget()  # hidden while there is nothing to play
         player = vbox(self._player, spacing=4)
-        player.addLayout(self._caption_row())
-        for widget in self._timeline(palette):
-            player.addWidget(widget)
-        player.addLayout(self._control_row(actions))
-        put(below, self._player, self._choice_row(actions))
+        put(player, self._caption_row(), self._timeline(palette))
+        put(below, self._player, self._control_row(actions))
         column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_tick)
@@ -144,7 +133,7 @@ class ReplayView(QWidget):
         self._pictures = row
         return row
 
-    def _timeline(self, palette: Palette) -> tuple[QWidget, ...]:
+    def _timeline(self, palette: Palette) -> QGridLayout:
         self.slider = named(QSlider(Qt.Orientation.Horizontal), names.REPLAY_SLIDER, tr("Frame of the replay"))
         self.slider.setSingleStep(1)
         self.slider.setPageStep(24)
@@ -153,14 +142,23 @@ class ReplayView(QWidget):
         self.strip.frame_picked.connect(self.slider.setValue)
         self.lane = ActionLane()
         self.lane.frame_picked.connect(self.slider.setValue)
-        return self.strip, self.lane, self.slider
+        self.position = label("", "caption")
+        self._key = LaneKey(self.lane)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(0)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        for row, (key, widget) in enumerate(((None, self.strip), (self._key, self.lane), (self.position, self.slider))):
+            if key is not None:
+                grid.addWidget(key, row, 0)
+            grid.addWidget(widget, row, 1)
+        return grid
 
     def _caption_row(self) -> QHBoxLayout:
         row = hbox(spacing=8)
         self.lights = JoypadLights()
         self.caption = named(ElidedLabel("", "muted"), "replayCaption")
-        self.position = label("", "muted")
-        put(row, self.lights, (self.caption, 1), self.position)
+        put(row, self.lights, (self.caption, 1))
         return row
 
     def _control_row(self, actions: ActionRegistry) -> QHBoxLayout:
@@ -177,36 +175,21 @@ class ReplayView(QWidget):
             row.addWidget(made)
         speeds = ((value, f"{number(value, 'g')}x") for value in SPEEDS)
         self.speed = choice_box("replaySpeed", tr("Replay speed"), speeds, 1.0)
-        put(row, self.speed, 1)
+        self.choices = named(ElidedBox(), "recordingBox", tr("Recording"))
+        self.choices.setMinimumContentsLength(6)
+        self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
+        put(row, self.speed, (self.choices, 1))
         self.progress = QProgressBar()
         self.progress.setRange(0, 100)
         self.progress.setTextVisible(False)
         self.progress.setFixedWidth(72)
         self.progress.setAccessibleName(tr("Progress of the export or of opening"))
         self.progress.hide()
-        put(row, self.progress, action_button(actions["playOn"], "playOnButton"))
-        row.addWidget(action_button(actions["rollOpen"], "rollOpenButton"))
-        return row
-
-    def _choice_row(self, actions: ActionRegistry) -> QHBoxLayout:
-        row = hbox(spacing=4)
-        self.choices = named(QComboBox(), "recordingBox", tr("Recording"))
-        self.choices.setMinimumContentsLength(14)
-        self.choices.activated.connect(lambda: self._controller.load(Path(self.choices.currentData())))
-        row.addWidget(self.choices, 1)
-        self.others = named(QToolButton(), "besideButton")
-        self.others.setText(tr("Deploy beside"))
-        self.others.setAccessibleName(tr("Show up to three more recordings at the same time"))
-        self.others.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        menu = QMenu(self.others)
-        menu.aboutToShow.connect(self._fill_others)
-        self.others.setMenu(menu)
-        row.addWidget(self.others)
-        self._choice_buttons: dict[str, QPushButton] = {}
-        for name, button in _CHOICES.items():
-            self._choice_buttons[name] = made = action_button(actions[name], button)
-            row.addWidget(made)
+        put(row, self.progress, action_button(actions["rollOpen"], "rollOpenButton"))
+        more = more_button(actions, _MORE, "replayMoreButton")
+        self.others = more.menu().addMenu(tr("Show beside"))
+        self.others.aboutToShow.connect(self._fill_others)
+        put(row, action_button(actions["exportGif"], names.EXPORT_GIF_BUTTON), more)
         return row
 
     def _leave_room(self) -> None:
@@ -214,19 +197,14 @@ class ReplayView(QWidget):
         is_shown = self.panel.isHidden() or self.height() >= ROLL_HEIGHT
         self.strip.setVisible(is_shown)
         self.lane.setVisible(is_shown)
+        self._key.setVisible(is_shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._leave_room()
-        row = (self.others, *self._choice_buttons.values())
-        room = self.width() - LEAST_CHOICE - sum(part.sizeHint().width() + 4 for part in row)
-        for name in _FIRST_TO_GO:
-            made = self._choice_buttons[name]
-            made.setVisible(room >= 0)
-            room += made.sizeHint().width() + 4 if room < 0 else 0
 
     def _fill_others(self) -> None:
-        menu, controller = self.others.menu(), self._controller
+        menu, controller = self.others, self._controller
         menu.clear()
         shown = {other.folder for other in controller.beside}
         for folder in controller.folders:
@@ -257,6 +235,8 @@ class ReplayView(QWidget):
         if self.panel.is_open:
             frames = self.panel.frames
         self.lane.show_replay(controller.replay, frames)
+        self._key.updateGeometry()
+        self._key.update()
         self.strip.show_replay(controller.replay, frames)
         if self.slider.maximum() != frames - 1:
             frame = self.frame
@@ -400,7 +380,8 @@ class ReplayView(QWidget):
         controller = self._controller
         has = controller.replay is not None
         nothing = "" if has else tr("Open or make a recording first")
-        for widget in (self.play, self.back, self.next, self.slider, self.speed, self.others):
+        self.others.setEnabled(len(controller.folders) > 1 and has)
+        for widget in (self.play, self.back, self.next, self.slider, self.speed):
             widget.setEnabled(has)
             widget.setToolTip(nothing or widget.accessibleName())
         self.choices.clear()

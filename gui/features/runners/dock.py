@@ -25,7 +25,7 @@ from trainer_core.wire.spec import NATIVE_ID
 
 SEVERAL_TASKS = "severalTasksButton"
 _TIP = Qt.ItemDataRole.ToolTipRole
-_HINTS = {Mode.HUMAN: "You play.", Mode.HYBRID: "The agent plays; hold Tab to take over.", Mode.AGENT: ""}
+_HINTS = {Mode.HUMAN: "", Mode.HYBRID: "The agent plays; hold Tab to take over.", Mode.AGENT: ""}
 
 
 class SeveralTasks(QToolButton):
@@ -185,7 +185,7 @@ class AgentDock(Dock):
 
     def _keys(self) -> QWidget:
         """Return a line of text with the keys for the joypad."""
-        text = tr("Arrows, Z is A, X is B, Enter is START. Space pauses, R rewinds. F12 lists all keys.")
+        text = tr("Arrows, Z is A, X is B, Enter is START. F12 lists all keys.")
         self._legend = label(text, "muted", wrap=True)
         self._legend.setToolTip("\n".join(f"{tr(keys)}: {tr(text)}" for keys, text in PLAY_KEYS))
         return self._legend

@@ -109,12 +109,14 @@ class Strip(QWidget):
         if DOCK_COMMAND in self._actions.all():
             self._key.setText(self._actions[DOCK_COMMAND].shortcut().toString(NATIVE))
         learns = self._session.mode is Mode.AGENT
-        for widget in (self._rules[1], self._rules[2], self.operations):  # the summary keeps the others from growing
+        is_said = self._situations.now in (Situation.RUN, Situation.WATCH)  # by the header, for the run on show
+        for widget in (self._rules[1], self.operations):  # the summary keeps the others from growing
             widget.setVisible(learns)
+        self._rules[2].setVisible(learns and not is_said)
         # A policy that plays is "Use trained", whatever the next run would be.
         watches = self._situations.now is Situation.WATCH
         self.operations.set_value(Operation.USE if watches else self._session.operation)
-        self.summary.setText(self._words() if learns else "")
+        self.summary.setText(self._words() if learns and not is_said else "")
 
     def _words(self) -> str:
         """Return what *Start* or *Deploy* would begin."""

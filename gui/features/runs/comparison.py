@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
@@ -31,7 +32,9 @@ from gui.state.run_words import without_middle
 LOG_FROM = 50.0
 """Ratio of an axis' greatest to its least positive value from which it is logarithmic."""
 SUCCESS = "success"
-LEFT, TOP, RIGHT, BOTTOM = 56, 34, 56, 18
+LEFT, TOP, RIGHT, BOTTOM = 56, 44, 56, 18
+LEAST_RUNS = 5
+"""Least number of runs from which the weight of a setting is told."""
 NEAR = 8.0
 """Distance in pixels from a line within which the pointer selects it."""
 LEAST_COLUMN, WIDEST_COLUMN, HEAD_LETTERS = 84, 168, 20
@@ -100,13 +103,25 @@ def _side_by_side(words: str, runs: list[str], rows: list[tuple[str, list[str]]]
 
 class ParallelView(QWidget):
     def __init__(self, names: list[str], axes: list[Axis]) -> None:
-        """Build the plot of the runs `names`; each axis has their places in that order, and the last is success."""
+        """Build the plot of the runs `names`; each axis has their places in that order, and the last is success.
+
+        The setting that success depends on most comes to stand beside it.
+        """
         super().__init__()
-        self.names, self.axes = names, axes
+        self.names, rates = names, axes[-1].places
+        self.weights = {axis.name: weight_of(axis, rates) for axis in axes[:-1]}
+        weighed = sorted(axes[:-1], key=lambda axis: abs(self.weights[axis.name] or 0.0))
+        self.axes = [*weighed, axes[-1]]
         self.hovered = -1
         """Index of the run whose line is under the pointer, -1 for none."""
         self.setObjectName("parallelView")
         self.setAccessibleName(tr("{count} runs with {value} varied settings", count=len(names), value=len(axes) - 1))
+        self.setToolTip(
+            tr(
+                "Below a setting: its rank correlation with success, -1 to 1; for words the share of success's ranks "
+                "that they explain, 0 to 1"
+            )
+        )
         self.setMouseTracking(True)
         self.setMinimumSize(320, 200)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -147,8 +162,11 @@ class ParallelView(QWidget):
                     color = QColor(colors.text)
                 painter.setPen(QPen(color, 2.0 if run == self.hovered else 1.2))
                 painter.drawPolyline(lines[run])
-            for number, axis in enumerate(self.axes):
-                self._paint_axis(painter, colors, self._across(number), axis)
+            for place, axis in enumerate(self.axes):
+                self._paint_axis(painter, colors, self._across(place), axis)
+            if any(weight is not None for weight in self.weights.values()):
+                room = QRectF(self.width() - 208, 20, 200, 18)
+                painter.drawText(room, Qt.AlignmentFlag.AlignRight, tr("rank correlation"))
 
     def _paint_axis(self, painter: QPainter, colors: theme.Colors, x: float, axis: Axis) -> None:
         painter.setPen(QPen(QColor(colors.border), 1))
@@ -158,8 +176,10 @@ class ParallelView(QWidget):
         room = (self.width() - LEFT - RIGHT) / max(1, len(self.axes) - 1)
         words = painter.fontMetrics().elidedText(axis.name, Qt.TextElideMode.ElideMiddle, int(min(room, 160)))
         painter.drawText(QRectF(x - 80, 4, 160, 18), Qt.AlignmentFlag.AlignCenter, words)
-        painter.setFont(theme.small_font())
         painter.setPen(QColor(colors.muted))
+        if (weight := self.weights.get(axis.name)) is not None:
+            told = number(weight, "+.2f" if axis.is_number else ".2f")
+            painter.drawText(QRectF(x - 80, 20, 160, 18), Qt.AlignmentFlag.AlignCenter, told)
         for place, text in axis.ticks:
             short = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, 70)
             box = QRectF(x + 4, self._down(place) - 8, 72, 16)
@@ -201,6 +221,7 @@ class Axis:
     places: tuple[float | None, ...]
     ticks: tuple[tuple[float, str], ...]
     """(place, text): each value if there are few, else the ends."""
+    is_number: bool = True
 
 
 def axis_of(name: str, values: Sequence[str | None]) -> Axis:
@@ -216,7 +237,31 @@ def axis_of(name: str, values: Sequence[str | None]) -> Axis:
     words = sorted(set(told))
     step = {word: _share(place, len(words)) for place, word in enumerate(words)}
     places = tuple(None if value is None else step[value] for value in values)
-    return Axis(name, places, tuple((place, word) for word, place in step.items()))
+    return Axis(name, places, tuple((place, word) for word, place in step.items()), is_number=False)
+
+
+def weight_of(axis: Axis, rates: Sequence[float | None]) -> float | None:
+    """Return how closely success follows a setting.
+
+    For numbers it is Spearman's rank correlation, -1 to 1; for words the share of the variance of success's ranks
+    between them, 0 to 1. None for fewer than LEAST_RUNS runs with the setting, or where either is the same in all.
+    """
+    known = [(place, rate or 0.0) for place, rate in zip(axis.places, rates, strict=True) if place is not None]
+    if len(known) < LEAST_RUNS:
+        return None
+    places, ranks = (_ranks(np.array(values)) for values in zip(*known, strict=True))
+    if not np.ptp(places) or not np.ptp(ranks):
+        return None
+    if axis.is_number:
+        return float(np.corrcoef(places, ranks)[0, 1])
+    means = np.array([ranks[places == place].mean() for place in places])
+    return float(means.var() / ranks.var())
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value from 1; equal ones share their mean rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[place]
 
 
 def _number_axis(name: str, numbers: Sequence[float | None], known: Sequence[float]) -> Axis:

@@ -15,7 +15,7 @@ from gui.kit.labels import ago, count_text
 from gui.kit.plot_shapes import value_text
 from gui.kit.text_search import NO_PARENT, Index
 from gui.kit.words import tr
-from gui.state.run_progress import clock_text
+from gui.state.run_progress import HELD_OUT, clock_text
 from gui.state.run_words import WORDS, reason_words
 from trainer_core.lab.task_lists import short_task
 from trainer_core.wire.run_names import run_name
@@ -144,8 +144,8 @@ class RunList(QAbstractTableModel):
             return self.shown.head() if name == CROSSHAIR and self.shown else "" if name == SHOWN else tr(name)
         if role == Qt.ItemDataRole.DisplayRole:
             return name.rpartition(".")[2]
-        if role == Qt.ItemDataRole.ToolTipRole and section >= len(COLUMNS):
-            return name
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tr(HELD_OUT) if name == "Best success" else name if section >= len(COLUMNS) else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(name)
         return None

@@ -102,7 +102,7 @@ class ShownRuns(QObject):
 
 def _short(name: str) -> str:
     last = name.rpartition(".")[2]
-    return SHORT.get(last, last.replace("_", " "))
+    return tr(SHORT.get(last, last.replace("_", " ")))
 
 
 def _number(text: str) -> str:

@@ -199,7 +199,7 @@ class TrainingController(QObject):
         """Return one line on the preset that the demo uses, and why."""
         preset = PRESETS[self.demo_preset]
         return tr(
-            "{hardware}: the demo uses the {preset} preset, {count:,} Game Boys. You see its command before it runs.",
+            "{hardware}: the demo uses the {preset} preset, {count:,} Game Boys",
             hardware=self.hardware.name,
             preset=tr(preset.title),
             count=preset.fields["num_envs"],

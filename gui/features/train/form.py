@@ -180,7 +180,6 @@ class _Row(QObject):
         self.editor.setAccessibleDescription(tr(spec.help))
         self.label.setBuddy(self.editor)
         self._unit = label(unit, "muted")
-        self.note = label("", "warn", wrap=True)
         self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
         self._dot.setFixedSize(20, 20)
         self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
@@ -200,8 +199,6 @@ class _Row(QObject):
             box.addWidget(icon_button("folder", self._question(), name, clicked=self._browse))
         grid.addLayout(box, line, 1)
         grid.addWidget(self._dot, line, 2)
-        if self._spec.name == "algo":
-            grid.addWidget(self.note, line + 1, 0, 1, 3)
 
     def set_options(self, options: Mapping[str, str]) -> None:
         if isinstance(self.editor, QComboBox):
@@ -226,8 +223,6 @@ class _Row(QObject):
         editor.blockSignals(False)
         if self._unit.text():  # else it is in no layout, and would be a window
             self._unit.setVisible(not isinstance(editor, QLineEdit) or bool(editor.text()))
-        self.note.setText(_caution(self._spec, text))
-        self.note.setVisible(bool(self.note.text()))
         self._dot.setVisible(changed)
         set_role(editor, "invalid", bool(error))
         shown = f"{text}\n{_help(self._spec)}" if isinstance(editor, QComboBox) else _help(self._spec)

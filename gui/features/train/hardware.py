@@ -71,7 +71,7 @@ class Hardware(QObject):
     def device_words(self, device: str) -> str:
         """Return the text of a device such as `cpu` or `cuda:0` for the user."""
         if device == "cpu":
-            return tr("CPU, {count} cores", count=os.cpu_count())
+            return "CPU"  # the line above the form has its cores
         number = device.removeprefix("cuda:")
         if number.isdecimal() and int(number) < len(self.cards):
             card = self.cards[int(number)]

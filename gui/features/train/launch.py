@@ -137,8 +137,7 @@ class LaunchPanel(QWidget):
         self.command.detach_chosen.connect(training.set_detach)
         self.command.wandb_chosen.connect(training.set_wandb)
         panel.addWidget(self.command)
-        self.consent = named(QCheckBox(tr("Run this command on this computer")), names.CONSENT_CHECK)
-        self.consent.setToolTip(tr("I have read the command; run it on this computer"))
+        self.consent = named(QCheckBox(), names.CONSENT_CHECK)
         self.consent.toggled.connect(training.set_consent)
         put(panel, self.consent, action_button(actions["start"], names.START_TRAINING_BUTTON, primary=True))
         self.reason = named(ElidedLabel("", "muted"), "startReason")
@@ -168,6 +167,9 @@ class LaunchPanel(QWidget):
     def _on_plan(self) -> None:
         self.command.detach.setChecked(self._training.detach)
         plan, draft, wandb = self._training.plan, self._training.draft, self._training.wandb_words()
+        on = plan.spec.options.get("on") if plan is not None else ""
+        words = tr("Run this command on {place}", place=on) if on else tr("Run this command on this computer")
+        self.consent.setText(words)
         self.command.show_wandb(self._training.wandb, wandb)
         if plan is None:
             self.command.show_command("", "", "")

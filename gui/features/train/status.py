@@ -29,16 +29,17 @@ class RunStatus(QObject):
         self.renew()
 
     def elapsed_s(self) -> float:
-        """Return the seconds that the run on show has trained in all its processes, without pauses between them."""
+        """Return the seconds that the run on show has trained in all its processes, without the time between them."""
         run = self._training.record
         if run is None:
             return 0.0
         shown = self._telemetry.runs.get(run.run_id)
         last = shown.last_update if shown is not None else None
-        if last is None:
+        if shown is None or last is None:
             return (run.finished_at or time.time()) - run.created_at
+        moved = max(last.time, *(resumed.time for resumed in shown.resumes), 0.0)
         is_moving = self._training.state is RunState.RUNNING
-        return last.wall_time_s + (max(0.0, time.time() - last.time) if is_moving else 0.0)
+        return last.wall_time_s + (max(0.0, time.time() - moved) if is_moving else 0.0)
 
     def renew(self) -> None:
         run, state = self._training.record, self._training.state

@@ -187,7 +187,7 @@ class EnvWall(QWidget):
                 self.count.addItem(text, scale)
         self.count.setCurrentIndex(found.index(grid))
         self.view.grid = grid
-        if self._watched and self._sent != self._wanted_envs():
+        if self._watched and self._watched == self._pictured and self._sent != self._wanted_envs():
             self._watch(again=True)
         self._paint()
 
@@ -343,7 +343,7 @@ class EnvWall(QWidget):
             return tr("The run is waiting in the queue")
         if not state.is_end and self._training.run_id and not self._training.capabilities.watch:
             return tr("The pictures of this run stay on its host")
-        return tr("This run has ended") if state.is_end else ""
+        return tr("This run has ended: Deploy shows what it learned") if state.is_end else ""
 
     def _hint(self) -> str:
         if self._newest is not None:

@@ -17,7 +17,7 @@ from gui.features.train.controller import DEMO, DEMO_S, TrainingController
 from gui.kit import theme
 from gui.kit.actions import ActionRegistry
 from gui.kit.boxes import hbox, named, put, vbox
-from gui.kit.labels import button, label, rule
+from gui.kit.labels import button, label
 from gui.kit.painting import guarded
 from gui.kit.words import tr
 from gui.state.bridge import Bridge
@@ -85,15 +85,15 @@ class Welcome(QWidget):
         self.start = button(tr("Start the demo"), "startDemoButton", primary=True, clicked=self._on_start)
         self.start.setDefault(True)
         play, rom = self._actions["playGame"].trigger, self._actions["openRom"].trigger
+        others = (
+            button(tr("Play it yourself"), "playYourselfButton", clicked=play),
+            button(tr("Open a ROM..."), "openOwnRomButton", clicked=rom),
+        )
+        for other in others:
+            other.setProperty("flat", True)
         row = hbox(spacing=8)
-        put(row, self.start, button(tr("Play it yourself"), "playYourselfButton", clicked=play))
-        put(row, button(tr("Open a ROM..."), "openOwnRomButton", clicked=rom), 1)
-        row.addWidget(label(tr("about 30 seconds"), "caption"))
+        put(row, self.start, label(tr("about 30 seconds"), "caption"), 1, *others)
         column.addLayout(row)
-        column.addSpacing(8)
-        column.addWidget(rule())
-        self.preset = label("", "caption", wrap=True)
-        column.addWidget(self.preset)
         return face
 
     def _agreement(self) -> QWidget:
@@ -175,7 +175,7 @@ class Welcome(QWidget):
     def _refresh(self) -> None:
         training = self._training
         plan = training.plan
-        self.preset.setText(training.demo_words)
+        self.start.setToolTip(training.demo_words)
         self.command.setPlainText(plan.command_line if plan else "")
         folder = plan.run_dir.parent if plan else ""
         self.where.setText(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from trainer_core.host.checkpoint import png_bytes
+from trainer_core.host.checkpoint import THUMBNAILS, fullest, png_bytes
 from trainer_core.host.run import Host, default_threads
 from trainer_core.host.trainee import Intervals, Trainee, Watched
 from trainer_core.host.validator import Validator
@@ -29,5 +29,5 @@ class GuestTrainee(Trainee):
 
 
 def write_thumbnail(folder: Path, env: Watched) -> None:
-    """Write the first environment's picture."""
-    (folder / THUMBNAIL).write_bytes(png_bytes(env.screens(1)[0].cpu().numpy()))
+    """Write an environment's picture."""
+    (folder / THUMBNAIL).write_bytes(png_bytes(fullest(env.screens(THUMBNAILS).cpu().numpy())))
