@@ -19,7 +19,8 @@ HEAVY = {
         trainer_core/cli/bench/env_bench.py: torch trainer_core.envs.frame_stack trainer_core.envs.game_env
         trainer_core/cli/bench/load.py: torch
         trainer_core/cli/bench/rig.py: torch trainer_core.envs.sharded_emulator trainer_core.host.provenance
-        trainer_core/cli/bench/train_bench.py: torch trainer_core.cli.local_run trainer_core.envs.startable
+        trainer_core/cli/bench/train_bench.py: torch emulator.frame_launcher trainer_core.cli.local_run
+            trainer_core.envs.startable
             trainer_core.host.native trainer_core.host.provenance trainer_core.host.ranks
         dmglab/library.py: trainer_core.author.new_task
         trainer_core/cli/demo.py: trainer_core.cli.local_run
