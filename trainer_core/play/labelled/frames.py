@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from emulator import Cartridge, Emulator, EmulatorError
+from emulator import constants as k
 from emulator.launch.watched_memory import Watch
 from emulator.rom.symbols import Symbols
-from emulator.state.snapshot import state_hashes
 from trainer_core.envs.demonstrations import Demonstration
 from trainer_core.wire.errors import ConfigError
 
@@ -48,7 +48,7 @@ class Labelled:
     labels: dict[str, np.ndarray]
     """Of SCENE and of each watched group, u8[S + 1, ...]."""
     hash: str
-    """Of pictures and SCENE, and of the state at the end: equal wherever the same buttons are played again."""
+    """Of pictures and SCENE, and of WRAM at the end: equal wherever the same buttons are played again."""
 
 
 def shades_of(pictures: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ def _batch(
     for console, episode in enumerate(some):
         part = episode.masks[: len(masks)]
         masks[: len(part), console] = part
-    ends = [""] * len(some)
+    ends = [b""] * len(some)
     for step in range(steps + 1):
         for held in masks[(step - 1) * every : step * every] if step else ():
             emulator.run(held, 1)
@@ -133,8 +133,7 @@ def _batch(
         labels[step] = watched.bytes.numpy()[: len(some)]
         for console in range(len(some)):
             if counts[begin + console] == step:
-                end = emulator.snapshot(console)
-                ends[console] = state_hashes(end.console, end.row[None], [emulator.cartridges[0].ram_banks])[0]
+                ends[console] = bytes(emulator.peek(console, k.WRAM, k.ECHO - k.WRAM))
     for console, end in enumerate(ends):
         count = counts[begin + console]
         shown, found = pictures[: count + 1, console].copy(), labels[: count + 1, console]
@@ -144,6 +143,6 @@ def _batch(
         digest = hashlib.blake2b(shown.data, digest_size=16)
         for name in SCENE:
             digest.update(np.ascontiguousarray(parts[name]).data)
-        digest.update(end.encode())
+        digest.update(end)
         buttons = some[console].masks[: count * every].reshape(count, every)
         yield Labelled(begin + console, buttons, shown, parts, digest.hexdigest())
