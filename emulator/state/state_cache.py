@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import warp as wp
@@ -31,8 +31,8 @@ class StateCache:
         owner: object,
     ) -> None:
         given = isinstance(records, wp.array)
-        self.console = records if given else wp.array(records, dtype=Console, device=device)
-        self.rows = rows if given else wp.array(rows, dtype=wp.uint8, device=device)
+        self.console: wp.array[Any] = records if given else wp.array(cast(Any, records), dtype=Console, device=device)
+        self.rows: wp.array[Any] = rows if given else wp.array(cast(Any, rows), dtype=wp.uint8, device=device)
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)

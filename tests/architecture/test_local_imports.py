@@ -19,7 +19,7 @@ HEAVY = {
         trainer_core/cli/bench/env_bench.py: torch trainer_core.envs.frame_stack trainer_core.envs.game_env
         trainer_core/cli/bench/load.py: torch
         trainer_core/cli/bench/rig.py: torch trainer_core.envs.sharded_emulator trainer_core.host.provenance
-        trainer_core/cli/bench/train_bench.py: torch emulator.frame_launcher trainer_core.cli.local_run
+        trainer_core/cli/bench/train_bench.py: torch trainer_core.cli.local_run
             trainer_core.envs.startable
             trainer_core.host.native trainer_core.host.provenance trainer_core.host.ranks
         dmglab/library.py: trainer_core.author.new_task
@@ -54,6 +54,7 @@ HEAVY = {
             emulator.state.batch emulator.state.snapshot
         trainer_core/cli/bench/rig.py: warp emulator.emulator emulator.launch.warp_start
             emulator.state.snapshot trainer_core.envs.start_states trainer_core.envs.task_files
+        trainer_core/cli/bench/train_bench.py: emulator.frame_launcher
         trainer_core/cli/demo.py: trainer_core.play.rollout
         trainer_core/cli/doctor.py: warp emulator.launch.warp_start
             emulator.tools.warmup

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_noise_is_the_shift_registers_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "words"), [({"serial_capacity": 8}, "at least 520"), ({"serial_capacity": LOG, "every": 13}, "divisor")]
 )
-def test_what_cannot_be_is_refused_in_a_line(how: dict[str, int], words: str) -> None:
+def test_what_cannot_be_is_refused_in_a_line(how: dict[str, Any], words: str) -> None:
     every = how.pop("every", 1)
     with pytest.raises(EmulatorError, match=words):
         Channels(Emulator(ROM, **how), every)

@@ -607,5 +607,6 @@ def test_the_pictures_of_a_task_are_whole_screens_where_its_folder_has_them(tmp_
     seen = read_task_pictures("mine/door", home)
     assert whole is not None
     assert seen is not None
+    assert whole.goal is not None
     assert (whole.start.shape, whole.goal.shape) == ((144, 160), (144, 160))
     assert (set(np.unique(whole.start)), seen.start.shape) == ({0, 1, 2, 3}, (72, 80))

@@ -48,7 +48,7 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
         hold=config.hold,
         seed=config.seed,
     )
-    task = None if config.is_rom else find_task(config.task, home)
+    task, parts = None if config.is_rom else find_task(config.task, home), None
     try:
         if task is None:
             cartridge = Cartridge.from_file(named_rom(config.task, home))
@@ -59,7 +59,8 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
                 release_after_frames=config.release_after_frames,
             )
         else:
-            cartridge, starts, templates, mask = load_task_parts(task, home)
+            parts = load_task_parts(task, home)
+            cartridge, starts = parts.cartridge, parts.starts
             codec = task.manifest.codec
         number = int(config.start) if config.start.isdecimal() else 0
         if not config.start.isdecimal():
@@ -69,9 +70,9 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
         explorer = Explorer(cartridge, starts[number], codec, search, device)
     except EmulatorError as error:
         raise TaskError(str(error)) from None
-    if task is not None:
-        pictures = (torch.from_numpy(each.copy()).to(device) for each in (templates, mask))
-        of_goal = GoalTemplates(*pictures, task.manifest.goal.distance)
+    if task is not None and parts is not None and task.manifest.has_goal:
+        templates, mask = (torch.from_numpy(each.copy()).to(device) for each in (parts.templates, parts.mask))
+        of_goal = GoalTemplates(templates, mask, task.manifest.goal.distance)
         on_cpu = device.type == "cpu"
         reader = SerialReader(of_goal, search.num_envs) if on_cpu else WarpReader(of_goal, search.num_envs, device)
         explorer.goal = Goal(reader.read, task.manifest.goal.tau)
