@@ -31,8 +31,12 @@ class StateCache:
         owner: object,
     ) -> None:
         given = isinstance(records, wp.array)
-        self.console: wp.array[Any] = records if given else wp.array(cast(Any, records), dtype=Console, device=device)
-        self.rows: wp.array[Any] = rows if given else wp.array(cast(Any, rows), dtype=wp.uint8, device=device)
+        self.console: wp.array[Any] = (
+            cast(Any, records) if given else wp.array(cast(Any, records), dtype=Console, device=device)
+        )
+        self.rows: wp.array[Any] = (
+            cast(Any, rows) if given else wp.array(cast(Any, rows), dtype=wp.uint8, device=device)
+        )
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
