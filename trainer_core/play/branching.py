@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from trainer_core.envs.judge import Judge
 from trainer_core.envs.recording_writer import STATE_FILE
 from trainer_core.lab.recording import (
     BUTTONS,
@@ -89,7 +90,7 @@ def branch_steps(roll: Roll) -> list[RecordedStep]:
     If the recording began within an episode, the judge's state at that point is approximated from its first picture.
     """
     fork, judge = roll.fork, roll.game.judge
-    if judge is not None:
+    if isinstance(judge, Judge):
         judge.ram = None  # a roll keeps pictures, not the memory behind them
     if not roll.is_changed:
         return roll.steps
