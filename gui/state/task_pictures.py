@@ -45,7 +45,7 @@ def read_task_pictures(task: str, home: HomePaths) -> TaskPictures | None:
         if found is None:
             return None
         starts, goal = found.manifest.starts, found.manifest.goal
-        if (screens := _read_screens(found.folder)) is not None:
+        if found.manifest.has_goal and (screens := _read_screens(found.folder)) is not None:
             start, template = screens
         else:
             start = read_pictures(found.starts_path, "pictures", 1)[0]

@@ -28,6 +28,7 @@ from gui.features.train.ahead import StartAhead
 from gui.features.train.controller import TrainingController
 from gui.kit import object_names as names
 from gui.kit.screen import Screen
+from gui.kit.settings import Settings
 from gui.state.session import Mode, Session
 from gui.state.task_pictures import read_task_pictures
 from tests.gui.conftest import QtBot, click, find, press, replaced, there
@@ -610,3 +611,17 @@ def test_the_pictures_of_a_task_are_whole_screens_where_its_folder_has_them(tmp_
     assert whole.goal is not None
     assert (whole.start.shape, whole.goal.shape) == ((144, 160), (144, 160))
     assert (set(np.unique(whole.start)), seen.start.shape) == ({0, 1, 2, 3}, (72, 80))
+
+
+def test_a_task_that_reads_ram_says_so_and_needs_no_goal_picture(qapp: QApplication, tmp_path: Path) -> None:
+    home, mine = HomePaths(tmp_path), tmp_path / "tasks" / "mine" / "score"
+    shutil.copytree(ASSETS / "tasks" / "pocket_quest" / "leave_bedroom", mine)
+    text = (mine / "task.toml").read_text().replace("pocket_quest/leave_bedroom", "mine/score")
+    head, _, rest = text.partition("[goal]")
+    (mine / "task.toml").write_text(
+        f"{head}[episode]{rest.partition('[episode]')[2]}\n[ram]\nmaximise = 'x'\nwatch.x = 0xC1FD\n"
+    )
+    found = read_task_pictures("mine/score", home)
+    assert found is not None
+    assert found.goal is None
+    assert Session(home, Settings(home)).task_titles()["mine/score"] == "Leave the bedroom · reads RAM"

@@ -21,7 +21,7 @@ from trainer_core.author.folder import (
 )
 from trainer_core.author.rom_choice import choose_rom, register_rom
 from trainer_core.lab.paths import HomePaths
-from trainer_core.lab.ram_reward import Ram, Term
+from trainer_core.lab.ram_reward import Ram, Term, check_ram
 from trainer_core.lab.roms import load_profiles
 from trainer_core.lab.tasks import NO_GOAL, Codec, Episode, Reward, Starts, TaskManifest, find_task, load_task
 from trainer_core.wire.errors import TaskError, shown
@@ -78,6 +78,7 @@ def make_ram_task(request: RamTask, home: HomePaths) -> Path:
         )
         if not ram.watch:
             raise TaskError("no bytes are watched: give --watch NAME=PLACE, or --profile")
+        check_ram(Path(request.id), ram, request.keep_goal)
         probe = Emulator(cartridge, max(1, len(request.starts)), "cpu")
         probe.watch(**ram.items)
         states = [Snapshot.load(path) for path in request.starts]

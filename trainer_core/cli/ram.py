@@ -13,6 +13,7 @@ from emulator import EmulatorError, Symbols
 from trainer_core.cli.options import Home, home_paths, parse
 from trainer_core.cli.output import Result, table
 from trainer_core.cli.progress import PreparingLine
+from trainer_core.lab.ram_reward import MOST_BYTES
 from trainer_core.lab.tasks import Codec, find_task
 from trainer_core.wire.errors import ConfigError, LabError
 from trainer_core.wire.fields import limits
@@ -153,8 +154,11 @@ def task(argv: list[str]) -> dict[str, Any]:
             terms.append((name.strip(), rest if star else value, float(weight) if star else 1.0))
         except ValueError:  # a product without a weight
             terms.append((name.strip(), value, 1.0))
+    watch = dict(map(_watched, options.watch))
+    if len(watch) < len(options.watch):
+        raise ConfigError("--watch: a name is given twice; join its places by commas, as hp=D16C,D16D")
     request = RamTask(
-        options.id, options.title, options.base, options.rom, options.start, dict(map(_watched, options.watch)),
+        options.id, options.title, options.base, options.rom, options.start, watch,
         tuple(terms), options.maximise, options.done, options.reads_ram, options.profile, options.keep_goal,
         options.horizon,
     )  # fmt: skip
@@ -173,6 +177,8 @@ def _watched(text: str) -> tuple[str, Any]:
             places.append([place, int(length)] if plus else place)
         except ValueError:
             equals = ""
+        if plus and length.isdigit() and not 0 < int(length) <= MOST_BYTES:
+            raise ConfigError(f"--watch {text!r:.60}: a length is 1 to {MOST_BYTES}")
     if not equals:
         raise ConfigError(f"--watch {text!r:.60}: give NAME=PLACE, such as x=C1FD, events=D747+320 or hp=D16C,D16D")
     return name.strip(), places[0] if len(places) == 1 else places
