@@ -552,7 +552,8 @@ class Emulator(DeviceAccess):
         """Return the bytes that the program sent by the serial port's internal clock, at most `serial_capacity`."""
         record = self._console_record(self._checked(env))
         begin = int(record["serial_log"][0])
-        count = min(int(record["serial_count"][0]), int(record["serial_capacity"][0]))
+        capacity = int(record["serial_capacity"][0])
+        count = min(int(record["serial_count"][0]), capacity * (capacity != NO_BYTES))
         return self.batch.ram[env, begin : begin + count].numpy().tobytes() if count else b""
 
     def log_sound(self) -> None:
