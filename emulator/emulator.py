@@ -338,7 +338,7 @@ class Emulator:
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
         return self._cached(*gathered(snapshots, self._row_bytes), roms)
 
-    def _cached(self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray) -> StateCache:
+    def _cached(self, records: Any, rows: Any, roms: np.ndarray) -> StateCache:
         return StateCache(records, rows, roms, self.num_envs, self.device, self._token)
 
     def put_batch(self, records: np.ndarray, rows: np.ndarray) -> None:

@@ -30,9 +30,8 @@ class StateCache:
         device: str,
         owner: object,
     ) -> None:
-        given = isinstance(records, wp.array)
-        self.console = records if given else wp.array(records, dtype=Console, device=device)
-        self.rows = rows if given else wp.array(rows, dtype=wp.uint8, device=device)
+        self.console: Any = _on_device(records, Console, device)
+        self.rows: Any = _on_device(rows, wp.uint8, device)
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
@@ -76,6 +75,10 @@ class StateCache:
             return self.first
         self.index.assign(index.astype(np.int32))
         return self.index
+
+
+def _on_device(given: np.ndarray | wp.array[Any], dtype: Any, device: str) -> wp.array[Any]:
+    return given if isinstance(given, wp.array) else wp.array(given, dtype=dtype, device=device)
 
 
 def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:
