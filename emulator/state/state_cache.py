@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -30,13 +30,8 @@ class StateCache:
         device: str,
         owner: object,
     ) -> None:
-        given = isinstance(records, wp.array)
-        self.console: wp.array[Any] = (
-            cast(Any, records) if given else wp.array(cast(Any, records), dtype=Console, device=device)
-        )
-        self.rows: wp.array[Any] = (
-            cast(Any, rows) if given else wp.array(cast(Any, rows), dtype=wp.uint8, device=device)
-        )
+        self.console: Any = _on_device(records, Console, device)
+        self.rows: Any = _on_device(rows, wp.uint8, device)
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
@@ -80,6 +75,10 @@ class StateCache:
             return self.first
         self.index.assign(index.astype(np.int32))
         return self.index
+
+
+def _on_device(given: np.ndarray | wp.array[Any], dtype: Any, device: str) -> wp.array[Any]:
+    return given if isinstance(given, wp.array) else wp.array(given, dtype=dtype, device=device)
 
 
 def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:

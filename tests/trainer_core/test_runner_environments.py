@@ -29,7 +29,7 @@ from trainer_core.wire.environment import PROGRESS
 from trainer_core.wire.errors import LabError
 from trainer_core.wire.spec import RunSpec
 
-GUESTS = [runner for runner in registered_runners() if isinstance(runner, GuestRunner)]
+GUESTS = [each for each in registered_runners() if isinstance(each, GuestRunner) and each.own_environment]
 
 
 @pytest.fixture

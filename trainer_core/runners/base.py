@@ -63,6 +63,8 @@ class AgentRunner(ABC):
     """True if the runner has its own tasks and needs no task folder of ours."""
     screens_only: bool = False
     """True if its networks accept only a Game Boy's pictures (72 by 80) and no other size."""
+    trains: bool = True
+    """False if its runs end without a policy."""
     waits: bool = False
     """True if its process may be started ahead of its run: see service.preload."""
     writes_log: bool = False

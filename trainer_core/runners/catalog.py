@@ -41,7 +41,6 @@ __all__ = [
 GROUP = "dmglab.runners"
 OURS = {
     "native": "trainer_core.runners.native:NATIVE",
-    "explore": "trainer_core.runners.explore.runner:EXPLORE",
     "sb3": "trainer_core.runners.sb3.runner:SB3",
     "cleanrl": "trainer_core.runners.cleanrl.runner:CLEANRL",
     "d3rlpy": "trainer_core.runners.d3rlpy.runner:D3RLPY",
@@ -51,6 +50,7 @@ OURS = {
     "corl": "trainer_core.runners.corl.runner:CORL",
     "arc": "trainer_core.runners.arc.runner:ARC",
     "rllm": "trainer_core.runners.rllm.runner:RLLM",
+    "explore": "trainer_core.runners.explore.runner:EXPLORE",
 }
 """Module and attribute of each of our runners, in display order."""
 MOST_WORDS = 160

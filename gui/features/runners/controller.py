@@ -39,7 +39,8 @@ class RunnersController(QObject):
     @property
     def has_choice(self) -> bool:
         """True if more than one trainer is installed, or one of the plug-ins cannot be used, which the list tells."""
-        ready = sum(runner.installation(self._bridge.home) is None for runner in self._session.runners)
+        runners = [runner for runner in self._session.runners if runner.trains]
+        ready = sum(runner.installation(self._bridge.home) is None for runner in runners)
         return ready > 1 or bool(self._session.broken_runners)
 
     def refusal(self) -> str:

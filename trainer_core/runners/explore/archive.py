@@ -16,8 +16,8 @@ from trainer_core.envs.state_checks import check_keys
 from trainer_core.runners.explore.words import MIX, MORE, PART, Views, histograms, layouts
 from trainer_core.wire.errors import CheckpointError
 
-FRESH_STEP, FRESH_POWER = 0.2, 4
-"""Weight of a step in the freshness of a way, and the power with which freshness counts."""
+NEW_LAND, MOST_SURPRISE = 0.9, 10.0
+"""Share of steps in a new land that come to new cells, and the greatest surprise: e to it is the weight of a cell."""
 LEVELS = ("place", "been", "scene")
 """What cells are grouped by when they are chosen, the smallest groups first."""
 PROBES = 12
@@ -46,8 +46,8 @@ class Trail(NamedTuple):
     """i64[N], the view of its last picture."""
     bins: Tensor
     """f32[N, bins], the histogram of its last picture."""
-    fresh: Tensor
-    """f32[N], the share of its last steps, the later the more, that came to new cells."""
+    surprise: Tensor
+    """f32[N], the surprise of the way up to its last picture."""
     actions: Tensor
     """u8[N, K], what it pressed."""
 
@@ -68,8 +68,10 @@ class Archive:
         self._claims = self._zeros(size + 1) + (1 << 40)
         self.cells = {name: self._zeros(capacity + 1) for name in CELL}
         self.actions = torch.zeros(capacity + 1, branch_steps, dtype=torch.uint8, device=device)
-        self.fresh = torch.ones(capacity + 1, device=device)
-        """f32[C + 1], the share of the last steps to a cell, the later the more, that came to new cells."""
+        self.surprise = torch.zeros(capacity + 1, device=device)
+        """f32[C + 1], how much likelier the last steps to a cell are in a new land than where they were, as a log."""
+        self.visits = self._zeros(2, 1 << GROUP_BITS)
+        """i64[2, groups] steps that ended in known and in new cells, by place."""
         self.alive = torch.zeros(capacity + 1, dtype=torch.bool, device=device)
         self.free = torch.arange(capacity - 1, -1, -1, device=device)
         """i64[C] a stack of free cells, the first `num_free` of them valid."""
@@ -95,15 +97,12 @@ class Archive:
 
         Scenes share the draws evenly, so that a landscape with many figures does not drown a small room; in a scene,
         the sets of scenes through which ways came do, so that what was brought from elsewhere is not drowned either;
-        then places do. Among these cells, those that were seldom visited and seldom chosen come first, and those at the
-        end of many new ones in a row: figures that move make a picture new now and then, a new land makes every one.
+        then places do. Among these cells, those that were seldom visited and seldom chosen come first, and those on
+        whose ways more was new than is usual at such places: there a new land begins.
         """
         cells = {name: column[:-1] for name, column in self.cells.items()}
-        weight = (
-            self.alive[:-1]
-            * self.fresh[:-1].double() ** FRESH_POWER
-            / (1 + self.seen[cells["entry"]] + cells["picked"])
-        )
+        weight = self.alive[:-1] * self.surprise[:-1].double().exp()
+        weight = weight / (1 + self.seen[cells["entry"]] + cells["picked"])
         for groups, picks in zip(self._groups(), self.picks, strict=True):
             sums = torch.zeros(len(picks), dtype=torch.float64, device=self.device).index_add_(0, groups, weight)
             weight = weight / sums[groups].clamp(min=1e-300) / picks[groups].clamp(min=1)
@@ -131,7 +130,7 @@ class Archive:
         """Return the trails of consoles that begin in the cells `parents`, i64[N], with these pictures."""
         actions = torch.zeros(len(parents), self.actions.shape[1], dtype=torch.uint8, device=self.device)
         been, view = self.cells["been"][parents], self.cells["view"][parents]
-        return Trail(parents, been, view, histograms(pictures), self.fresh[parents], actions)
+        return Trail(parents, been, view, histograms(pictures), self.surprise[parents], actions)
 
     # -- entering ---------------------------------------------------------------------------
 
@@ -141,7 +140,7 @@ class Archive:
         The consoles are `steps` steps beyond the cells where their trails begin; the pictures are added to these. A
         full archive takes no new cell. What is `at_goal`, bool[N], is a cell of its own, which is never dropped.
         """
-        parents, been, before, bins_before, fresh, actions = trail
+        parents, been, before, bins_before, surprise, actions = trail
         ones = torch.ones(1, dtype=torch.int64, device=self.device)
         bins = histograms(pictures)
         view = self.views.of(bins)
@@ -151,7 +150,8 @@ class Archive:
         been |= 1 << view
         at_goal = torch.zeros_like(view, dtype=torch.bool) if at_goal is None else at_goal
         entry, is_new = self._look_up(layouts(pictures) ^ at_goal * MORE & ~1)
-        fresh += (is_new.float() - fresh) * FRESH_STEP
+        place = layouts(pictures, PART)
+        self._surprise(surprise, is_new, _hash(view, place))
         rank = is_new.long().cumsum(0) - 1
         kept = is_new & (rank < self.num_free)
         slot = self.free[(self.num_free - 1 - rank).clamp(min=0)].where(kept, self.capacity)
@@ -168,7 +168,7 @@ class Archive:
             "depth": self.cells["depth"][parents] + steps,
             "entry": entry[rows],
             "view": view[rows],
-            "place": layouts(pictures, PART)[rows],
+            "place": place[rows],
             "been": been[rows],
             "picked": 0,
             "children": at_goal[rows].long(),
@@ -178,12 +178,24 @@ class Archive:
         }
         for name, value in values.items():
             self.cells[name].index_put_((to,), value if isinstance(value, Tensor) else self._zeros() + value)
-        self.fresh[to] = fresh[rows]
+        self.surprise[to] = surprise[rows]
         self.actions[to] = actions[rows].to(torch.uint8)
         self.alive.index_fill_(0, to, True)
         self.alive[self.capacity] = False
         self.cells["children"].index_add_(0, parents, kept[rows].long())
         return slot.where(kept, -1)
+
+    def _surprise(self, surprise: Tensor, is_new: Tensor, place: Tensor) -> None:
+        """Add what a step says to `surprise`, f32[N]: a CUSUM test (Page 1954) of a new land against the place.
+
+        Where figures move about, some pictures are new for no reason: how many is counted for each place, i64[N].
+        """
+        known, new = self.visits[:, place].float()
+        share = (new + 1) / (known + new + 2)
+        gain = (NEW_LAND / share).log().where(is_new, ((1 - NEW_LAND) / (1 - share)).log())
+        surprise.add_(gain).clamp_(0.0, MOST_SURPRISE)
+        self.visits[0].index_add_(0, place, (~is_new).long())
+        self.visits[1].index_add_(0, place, is_new.long())
 
     def _look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """Return the place of each of `keys` i64[N] in the table, and bool[N], which are entered anew.
@@ -234,7 +246,7 @@ class Archive:
     def state_dict(self) -> dict[str, Any]:
         used = self.keys[:-1].nonzero().squeeze(1)
         alive = self.alive.nonzero().squeeze(1)
-        columns = {**self.cells, "actions": self.actions, "fresh": self.fresh}
+        columns = {**self.cells, "actions": self.actions, "surprise": self.surprise}
         found = {f"table.{name}": getattr(self, name)[used] for name in TABLE_COLUMNS}
         found |= {f"cells.{name}": column[alive] for name, column in columns.items()}
         found |= {"table.at": used, "cells.number": alive, "free": self.free[: int(self.num_free)]}
@@ -247,6 +259,7 @@ class Archive:
         return {
             "found": self.found,
             "picks": self.picks,
+            "visits": self.visits,
             "views.histograms": views.histograms,
             "views.count": views.count,
             "views.links": views.links,
@@ -262,7 +275,7 @@ class Archive:
         at, alive, free = given["table.at"], given["cells.number"], given["free"]
         for name in TABLE_COLUMNS:
             getattr(self, name)[at] = given[f"table.{name}"]
-        for name, column in {**self.cells, "actions": self.actions, "fresh": self.fresh}.items():
+        for name, column in {**self.cells, "actions": self.actions, "surprise": self.surprise}.items():
             column[alive] = given[f"cells.{name}"]
         for name, tensor in self._whole().items():
             tensor.copy_(given[name])

@@ -134,4 +134,5 @@ EXPLORE = ExploreRunner(
     modules=("torch", "warp"),
     worker="trainer_core.runners.explore.worker",
     own_environment=False,
+    trains=False,
 )

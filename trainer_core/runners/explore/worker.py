@@ -48,9 +48,12 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
         hold=config.hold,
         seed=config.seed,
     )
-    task, parts = None if config.is_rom else find_task(config.task, home), None
+    task = None if config.is_rom else find_task(config.task, home)
+    parts = load_task_parts(task, home) if task else None
     try:
-        if task is None:
+        if task and parts:
+            cartridge, starts, codec = parts.cartridge, parts.starts, task.manifest.codec
+        else:
             cartridge = Cartridge.from_file(named_rom(config.task, home))
             starts = [Emulator(cartridge).snapshot()]
             codec = Codec(
@@ -58,10 +61,6 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
                 frames_per_step=config.frames_per_step,
                 release_after_frames=config.release_after_frames,
             )
-        else:
-            parts = load_task_parts(task, home)
-            cartridge, starts = parts.cartridge, parts.starts
-            codec = task.manifest.codec
         number = int(config.start) if config.start.isdecimal() else 0
         if not config.start.isdecimal():
             starts = [Snapshot.load(config.start)]
@@ -70,11 +69,11 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
         explorer = Explorer(cartridge, starts[number], codec, search, device)
     except EmulatorError as error:
         raise TaskError(str(error)) from None
-    if task is not None and parts is not None and task.manifest.has_goal:
-        templates, mask = (torch.from_numpy(each.copy()).to(device) for each in (parts.templates, parts.mask))
-        of_goal = GoalTemplates(templates, mask, task.manifest.goal.distance)
+    if task and parts and task.manifest.has_goal:
+        pictures, mask = (torch.from_numpy(each.copy()).to(device) for each in (parts.templates, parts.mask))
+        goal = GoalTemplates(pictures, mask, task.manifest.goal.distance)
         on_cpu = device.type == "cpu"
-        reader = SerialReader(of_goal, search.num_envs) if on_cpu else WarpReader(of_goal, search.num_envs, device)
+        reader = SerialReader(goal, search.num_envs) if on_cpu else WarpReader(goal, search.num_envs, device)
         explorer.goal = Goal(reader.read, task.manifest.goal.tau)
     return explorer
 
