@@ -31,8 +31,16 @@ def fetch_y(f: wp.ref[Fifo]) -> int:
 
 
 @wp.func
+def leave_window(f: wp.ref[Fifo]):
+    """Go on with the background if the window is off: in the middle of a tile its number stays, its row changes."""
+    if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
+        f.wx_triggered = 0
+
+
+@wp.func
 def tile_row_address(f: wp.ref[Fifo]) -> int:
-    """Return the VRAM offset of the pixel row of the current tile."""
+    """Return the VRAM offset of the pixel row of the current tile; a window tile may become one of the background."""
+    leave_window(f)
     tile = wp.where((f.lcdc & LCDC_TILE_DATA) != 0 or f.tile >= 128, f.tile, f.tile + 256)
     return tile * 16 + (fetch_y(f) & 7) * 2
 
@@ -61,9 +69,8 @@ def push_tile(f: wp.ref[Fifo]):
 def advance_fetcher(f: wp.ref[Fifo]):
     """Advance the tile fetcher by a dot: the address in the first of two dots, the read in the second."""
     step = f.step
-    if (f.lcdc & LCDC_WINDOW_ENABLE) == 0:
-        f.wx_triggered = 0  # in the middle of a window tile, too: its number stays, its row becomes the background's
     if step == 0:
+        leave_window(f)
         map_bit = wp.where(f.wx_triggered != 0, f.lcdc & LCDC_WINDOW_MAP, f.lcdc & LCDC_BG_MAP)
         column = f.window_tile
         if f.wx_triggered == 0:
@@ -301,7 +308,7 @@ def run_line(f: wp.ref[Fifo]):
     objects = vec10()
     f.objects = 0
     if f.short_line == 0:
-        objects = find_objects(f)
+        objects = find_objects(f, 40)
     head = I(0)
     f.x = apply_writes(f, wp.where(f.short_line != 0, 91, 89))
     while f.position < 160 and f.x < LAST_DOT:

@@ -9,9 +9,10 @@ from emulator.kernels.ppu.pixel_fifo_state import Fifo, apply_writes, vec10
 
 
 @wp.func(inline=False)
-def find_objects(f: wp.ref[Fifo]) -> vec10:
+def find_objects(f: wp.ref[Fifo], last: int) -> vec10:
     """Return the first ten objects on the line in mode 2, sorted by x, then by OAM order: x << 16 | y << 8 | index.
 
+    Only OAM entries 0 to `last` - 1 are scanned.
     While an OAM DMA runs the PPU cannot read OAM and takes the last bytes on its bus.
     """
     found = vec10()
@@ -24,22 +25,17 @@ def find_objects(f: wp.ref[Fifo]) -> vec10:
         f.bus_x = get8(f.vram, SCANNED + 4)
         for j in range(10):
             found[j] = get8(f.vram, SCANNED + 5 + j) << 16
-    return scan_objects(f, found, first, 40)
-
-
-@wp.func(inline=False)
-def scan_objects(f: wp.ref[Fifo], found: vec10, first: int, last: int) -> vec10:
-    """Return `found`, with the objects of OAM entries `first` to `last` - 1 added; `f.objects` is their number."""
-    for i in range(first, last):
+    for i in range(40):
         f.x = apply_writes(f, 6 + 2 * i)
-        if not dma_holds(f.dma, f.x):
+        scanned = i >= first and i < last
+        if scanned and not dma_holds(f.dma, f.x):
             pair = I(ld16(f.oam + Q(U(wp.where(f.scan_at < 0, 4 * i, f.scan_at)))))
             f.bus_y = pair & 0xFF
             f.bus_x = pair >> 8
         f.scan_at = -1
         top = f.line + 16 - f.bus_y
         height = wp.where((f.lcdc & LCDC_OBJ_SIZE) != 0, 16, 8)
-        if top >= 0 and top < height and f.objects < 10 and f.dma != FROZEN_DMA:
+        if scanned and top >= 0 and top < height and f.objects < 10 and f.dma != FROZEN_DMA:
             key = (f.bus_x << 16) | (f.bus_y << 8) | i
             j = f.objects
             while j > 0 and (found[wp.max(j - 1, 0)] >> 16) > f.bus_x:
@@ -56,8 +52,8 @@ def keep_scanned(f: wp.ref[Fifo], last: int):
 
     The end of mode 3 depends on that, and is worked out later. It depends on X only.
     """
-    f.objects = 0
-    found = scan_objects(f, vec10(), 0, last)
+    f.scanned = 0
+    found = find_objects(f, last)
     set8(f.vram, SCANNED, f.line + 1)
     set8(f.vram, SCANNED + 1, last)
     set8(f.vram, SCANNED + 2, f.objects)
