@@ -202,8 +202,7 @@ class Lane:
         """Return the M-cycles until the next moment at which something must be done, at most `most`."""
         stops = [self.now + most, self.case.end]
         stops += [press.at for press in self.pending if press.at is not None]
-        if self.case.at is not None:
-            stops.append(self.case.at)
+        stops += [] if self.case.at is None else [self.case.at]
         return min(stop for stop in stops if stop > self.now) - self.now
 
     def press_due(self) -> None:

@@ -56,6 +56,16 @@ def shows_end(c: wp.ref[Console]) -> wp.bool:
 
 
 @wp.func(inline=False)
+def stop_deadline(c: wp.ref[Console], mem: Q) -> U:
+    """Return the time at which something happens in STOP: the PPU stands still, buttons change, the launch ends."""
+    o = EventLocals()
+    o.deadline = earlier(c.launch_end, c.release_at)
+    if get32(mem, STOP_LEFT) != U(0):
+        o.deadline = earlier(o.deadline, c.stop_time + get32(mem, STOP_LEFT))
+    return o.deadline
+
+
+@wp.func(inline=False)
 def set_deadline(c: wp.ref[Console], mem: Q, t: U):
     """Compute `c.deadline`, the time at which the CPU must stop for an event, an interrupt or the launch's end.
 
@@ -70,9 +80,7 @@ def set_deadline_here(c: wp.ref[Console], mem: Q, t: U):
     o = EventLocals()
     o.deadline = next_due(c)
     if c.run_state == U(STOPPED):
-        o.deadline = earlier(c.launch_end, c.release_at)
-        if get32(mem, STOP_LEFT) != U(0):
-            o.deadline = earlier(o.deadline, c.stop_time + get32(mem, STOP_LEFT))
+        o.deadline = stop_deadline(c, mem)
     # An interrupt can be taken with IME on, and ends HALT either way; a locked CPU ignores it.
     pending = pending_interrupts(mem) != U(0) and c.run_state <= U(HALTED)
     if pending and (c.ime == U(1) or c.run_state == U(HALTED)):

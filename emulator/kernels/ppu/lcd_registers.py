@@ -410,8 +410,9 @@ def ppu_stand_still(c: wp.ref[Console], mem: Q, since: U, t: U):
     runs = wp.min(left, t - since)
     lost = t - since - runs
     if lcd_is_on(mem):
-        advance(c, mem, (since + runs) * U(4))
-        set32(mem, STOP_LEFT, left - runs)
+        if runs != U(0):
+            advance(c, mem, (since + runs) * U(4))
+            set32(mem, STOP_LEFT, left - runs)
         if lost != U(0):
             c.ppu_origin = c.ppu_origin + lost
             c.ppu_sync = c.ppu_sync + lost * U(4)
