@@ -103,10 +103,13 @@ def test_noise_is_the_shift_registers_bits(tmp_path: Path) -> None:
     assert (column[-period:] == 15).sum() == 63 * 4
 
 
-@pytest.mark.parametrize(("capacity", "every", "words"), [(8, 1, "at least 520"), (LOG, 13, "divisor")])
-def test_what_cannot_be_is_refused_in_a_line(capacity: int, every: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "words"), [({"serial_capacity": 8}, "at least 520"), ({"serial_capacity": LOG, "every": 13}, "divisor")]
+)
+def test_what_cannot_be_is_refused_in_a_line(how: dict[str, int], words: str) -> None:
+    every = how.pop("every", 1)
     with pytest.raises(EmulatorError, match=words):
-        Channels(Emulator(ROM, serial_capacity=capacity), every)
+        Channels(Emulator(ROM, **how), every)
 
 
 def frequency(samples: np.ndarray) -> float:
