@@ -20,7 +20,6 @@ from emulator.kernels.io.sweep import (
     keep_frequency,
     keeps_sweep,
     run_sweep,
-    sweep_is_still,
     sweep_rests,
     sweeps,
     trigger_sweep,
@@ -342,9 +341,9 @@ def is_timeless(c: wp.ref[Console], mem: Q, register: U, channel: U, place: U, v
     elif place >= U(3):
         o.plain = (channel != U(2) or wave_off) and (place == U(3) or (value >> U(6)) == limited)
         if channel == U(0) and o.plain:
-            o.plain = sweep_is_still(c, mem)
+            o.plain = sweep_rests(c) and not sweeps(c, mem)
     elif register == U(io.NR10):
-        o.plain = keeps_sweep(c, mem, value)
+        o.plain = sweep_rests(c) and keeps_sweep(c, mem, value)
     return o.plain
 
 

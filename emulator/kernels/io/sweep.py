@@ -22,7 +22,6 @@ from emulator.state.batch import Console
 CHANNEL_ON = 1
 MOST = 0x7FF
 OLDER = 1
-TRIGGERED = 4
 WAITS = 0x1FFFC001  # bits of apu_sweep_flags that are 0 if only an event or a write changes anything
 AGAIN = 0x8000
 YOUNG = 5  # halves for which a trigger counts as just done
@@ -237,20 +236,12 @@ def trigger_sweep(c: wp.ref[Console], mem: Q):
 
 
 @wp.func
-def sweep_is_still(c: wp.ref[Console], mem: Q) -> wp.bool:
-    """Return whether nothing but writes changes or uses the frequency."""
-    return sweep_rests(c) and (io_get(mem, U(io.NR10)) & U(0x70)) == U(0)
-
-
-@wp.func
 def keeps_sweep(c: wp.ref[Console], mem: Q, value: U) -> wp.bool:
-    """Return whether a write of `value` to NR10 certainly changes only that register.
-
-    Without an increment at the last check no sum can overflow, without a pace nothing begins. It is short, since it is
-    inlined in the loops of the executors.
-    """
-    still = (c.apu_sweep_flags | U(TRIGGERED)) == U(TRIGGERED)
-    return still and ((value | io_get(mem, U(io.NR10))) & U(0x70)) == U(0)
+    """Return whether a write of `value` to NR10 changes only that register while the sweep rests."""
+    idle = (c.apu_status & U(CHANNEL_ON)) == U(0)
+    frequency = c.apu_sweep_shadow & U(MOST)
+    held = frequency + ((c.apu_sweep_flags >> U(3)) & U(MOST)) < U(MOST) or (value & U(8)) != U(0)
+    return idle or (held and ((value | io_get(mem, U(io.NR10))) & U(0x70)) == U(0))
 
 
 @wp.func(inline=False)
