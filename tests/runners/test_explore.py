@@ -114,7 +114,7 @@ def test_a_run_becomes_a_task_with_the_way_as_its_demonstration(
 ) -> None:
     home = HomePaths(tmp_path)
     spec = RunSpec.of(dataclasses.replace(CONFIG, total_env_steps=1000), RUNNER_ID)
-    life = RunLife.begin(home, "r", spec, algo="go_explore")
+    life = RunLife.begin(home, "r", spec, algo="explore")
     writer = RunWriter(life.paths)
     host = Host(spec, life.paths, writer, Control(), make_trainee, home=home)
     assert host.run().state is RunState.FINISHED

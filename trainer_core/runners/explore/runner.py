@@ -20,7 +20,7 @@ from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
 RUNNER_ID = "explore"
-ALGORITHMS = ("go_explore",)
+ALGORITHMS = ("explore",)
 CELL_BYTES = 45 << 10
 """Bytes of a cell on the device: its console's state, with up to 8 KiB of cartridge RAM, and its rows in the tables."""
 
@@ -37,8 +37,8 @@ class ExploreConfig:
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = option(0, "Stop after steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
-    algo: Literal["go_explore"] = option("go_explore", "Algorithm", "basics", choices=ALGORITHMS)
-    """go_explore: return to a cell, then press random buttons."""
+    algo: Literal["explore"] = option("explore", "Algorithm", "basics", choices=ALGORITHMS)
+    """explore: return to a cell, then press random buttons."""
     until_goal: bool = option(False, "Stop at the goal", "basics")
     """Stop as soon as the goal of the task is found."""
     seed: int = option(1, "Seed", "basics", minimum=0)
