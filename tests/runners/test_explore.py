@@ -39,7 +39,7 @@ def pictures(*shades: int) -> torch.Tensor:
 def enter(archive: Archive, *shades: int, parents: tuple[int, ...]) -> list[int]:
     seen = pictures(*shades)
     trail = archive.trail(torch.tensor(parents), seen)
-    return archive.add(seen, trail, 1, 10).tolist()
+    return archive.add(seen, trail, 1).tolist()
 
 
 def test_a_new_picture_is_a_cell_once() -> None:

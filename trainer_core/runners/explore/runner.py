@@ -21,7 +21,7 @@ from trainer_core.wire.spec import RunSpec
 
 RUNNER_ID = "explore"
 ALGORITHMS = ("explore",)
-CELL_BYTES = 45 << 10
+CELL_BYTES = 47 << 10
 """Bytes of a cell on the device: its console's state, with up to 8 KiB of cartridge RAM, and its rows in the tables."""
 
 
@@ -46,7 +46,7 @@ class ExploreConfig:
     num_envs: int = option(256, "Consoles", "env", minimum=1, maximum=1 << 17)
     """Game Boys that explore side by side; some thousands on a GPU."""
     cells: int = option(20_000, "Cells", "env", minimum=64, maximum=1 << 22)
-    """Places that are kept, 45 KiB of the device's memory each; then those that promise least are dropped."""
+    """Places that are kept, 47 KiB of the device's memory each; then those that promise least are dropped."""
     branch_steps: int = option(16, "Steps from a cell", "env", minimum=1, maximum=256)
     """Steps that a console goes on from a cell before it returns to another."""
     hold: float = option(0.7, "Hold on", "env", minimum=0, maximum=0.99)
