@@ -39,7 +39,7 @@ def pictures(*shades: int) -> torch.Tensor:
 def enter(archive: Archive, *shades: int, parents: tuple[int, ...]) -> list[int]:
     seen = pictures(*shades)
     trail = archive.trail(torch.tensor(parents), seen)
-    return archive.add(seen, trail, 1, 10).tolist()
+    return archive.add(seen, trail, 1).tolist()
 
 
 def test_a_new_picture_is_a_cell_once() -> None:
@@ -114,7 +114,7 @@ def test_a_run_becomes_a_task_with_the_way_as_its_demonstration(
 ) -> None:
     home = HomePaths(tmp_path)
     spec = RunSpec.of(dataclasses.replace(CONFIG, total_env_steps=1000), RUNNER_ID)
-    life = RunLife.begin(home, "r", spec, algo="go_explore")
+    life = RunLife.begin(home, "r", spec, algo="explore")
     writer = RunWriter(life.paths)
     host = Host(spec, life.paths, writer, Control(), make_trainee, home=home)
     assert host.run().state is RunState.FINISHED

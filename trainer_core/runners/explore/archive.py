@@ -22,14 +22,14 @@ LEVELS = ("place", "been", "scene")
 """What cells are grouped by when they are chosen, the smallest groups first."""
 PROBES = 12
 """Number of places of the table in which a key may lie."""
-TABLE = 8
+TABLE = 32
 """Least places of the table for each cell."""
 EVICTED = 16
 """Share of the cells, 1 / this, that are dropped at once when the archive is full."""
-CELL = ("parent", "depth", "entry", "view", "place", "been", "picked", "children", "steps", "born", "goal")
+CELL = ("parent", "depth", "entry", "view", "place", "been", "picked", "children", "steps", "goal")
 """Columns of the table of cells: the cell from which it was reached, steps from the start, its place in the table of
 keys, view, place, bits of the views on its way, how often it was chosen, cells reached from it, steps from its parent,
-env steps when it was found, whether the goal was seen there."""
+whether the goal was seen there."""
 TABLE_COLUMNS = ("keys", "cell_of", "seen")
 GROUP_BITS = 18
 """Bits of the hash of a group of cells."""
@@ -82,12 +82,17 @@ class Archive:
         self.found = self._zeros()
         """Number of cells ever found."""
 
+    @property
+    def is_crowded(self) -> bool:
+        """True once the table of keys is half full: further new pictures may count as known. Waits for the device."""
+        return 2 * int(self.found) > len(self.keys)
+
     def _zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.int64, device=self.device)
 
     def begin(self, picture: Tensor) -> None:
         """Make cell 0 of the start's picture u8[1, 72, 80]."""
-        self.add(picture, self.trail(self._zeros(1), picture), 0, 0)
+        self.add(picture, self.trail(self._zeros(1), picture), 0)
         self.cells["children"][0] += 1  # never dropped
 
     # -- choosing ---------------------------------------------------------------------------
@@ -134,7 +139,7 @@ class Archive:
 
     # -- entering ---------------------------------------------------------------------------
 
-    def add(self, pictures: Tensor, trail: Trail, steps: int, env_steps: int, at_goal: Tensor | None = None) -> Tensor:
+    def add(self, pictures: Tensor, trail: Trail, steps: int, at_goal: Tensor | None = None) -> Tensor:
         """Count the cells of `pictures` u8[N, 72, 80]; return i64[N], the new cell of each that was not known, or -1.
 
         The consoles are `steps` steps beyond the cells where their trails begin; the pictures are added to these. A
@@ -173,7 +178,6 @@ class Archive:
             "picked": 0,
             "children": at_goal[rows].long(),
             "steps": steps,
-            "born": env_steps,
             "goal": at_goal[rows].long(),
         }
         for name, value in values.items():

@@ -76,11 +76,8 @@ class Explorer:
     def begin(self) -> None:
         self.archive.begin(self._first)
 
-    def round(self, after_step: Any = None) -> Tensor:
-        """Let every console return to a cell and go on from there; return i64[K, N], the new cells, -1 for none.
-
-        `after_step()` is called after each of the K steps.
-        """
+    def round(self, after_step: Callable[[], None] = lambda: None) -> None:
+        """Let every console return to a cell and go on from there; `after_step` is called after each step."""
         search, archive, emulator = self.search, self.archive, self.emulator
         count = search.num_envs
         archive.views.find_scenes()
@@ -88,7 +85,7 @@ class Explorer:
         parents = archive.choose(count, self.rng)
         emulator.put_at(parents)
         trail = archive.trail(parents, emulator.observe())
-        pressed, new = self._draw(), []
+        pressed = self._draw()
         for step in range(search.branch_steps):
             held = torch.rand(count, generator=self.rng, device=self.device) < search.hold
             pressed = pressed.where(held, self._draw())
@@ -97,12 +94,9 @@ class Explorer:
             self.env_steps += count
             pictures = emulator.observe()
             marked = None if self.goal is None else self.goal.read(pictures)[0] < self.goal.tau
-            slots = archive.add(pictures, trail, step + 1, self.env_steps, marked)
+            slots = archive.add(pictures, trail, step + 1, marked)
             emulator.save(slots)
-            new.append(slots)
-            if after_step is not None:
-                after_step()
-        return torch.stack(new)
+            after_step()
 
     def to_start(self) -> None:
         """Put every console at the start."""

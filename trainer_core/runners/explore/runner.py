@@ -20,8 +20,8 @@ from trainer_core.wire.fields import check_fields, option
 from trainer_core.wire.spec import RunSpec
 
 RUNNER_ID = "explore"
-ALGORITHMS = ("go_explore",)
-CELL_BYTES = 45 << 10
+ALGORITHMS = ("explore",)
+CELL_BYTES = 47 << 10
 """Bytes of a cell on the device: its console's state, with up to 8 KiB of cartridge RAM, and its rows in the tables."""
 
 
@@ -37,8 +37,8 @@ class ExploreConfig:
     """Stop after so many seconds of wall time; 0 = no limit."""
     total_env_steps: int = option(0, "Stop after steps", "basics", minimum=0)
     """Stop after so many environment steps; 0 = no limit."""
-    algo: Literal["go_explore"] = option("go_explore", "Algorithm", "basics", choices=ALGORITHMS)
-    """go_explore: return to a cell, then press random buttons."""
+    algo: Literal["explore"] = option("explore", "Algorithm", "basics", choices=ALGORITHMS)
+    """explore: return to a cell, then press random buttons."""
     until_goal: bool = option(False, "Stop at the goal", "basics")
     """Stop as soon as the goal of the task is found."""
     seed: int = option(1, "Seed", "basics", minimum=0)
@@ -46,7 +46,7 @@ class ExploreConfig:
     num_envs: int = option(256, "Consoles", "env", minimum=1, maximum=1 << 17)
     """Game Boys that explore side by side; some thousands on a GPU."""
     cells: int = option(20_000, "Cells", "env", minimum=64, maximum=1 << 22)
-    """Places that are kept, 45 KiB of the device's memory each; then those that promise least are dropped."""
+    """Places that are kept, 47 KiB of the device's memory each; then those that promise least are dropped."""
     branch_steps: int = option(16, "Steps from a cell", "env", minimum=1, maximum=256)
     """Steps that a console goes on from a cell before it returns to another."""
     hold: float = option(0.7, "Hold on", "env", minimum=0, maximum=0.99)

@@ -126,7 +126,7 @@ class ExploreTrainee(Trainee):
         host, explorer = self.host, self.explorer
         host.watch(explorer)
         host.end_at_limit()
-        rounds, fresh, full = 0, 0, explorer.dropped > 0
+        rounds, fresh, full, crowded = 0, 0, explorer.dropped > 0, explorer.archive.is_crowded
         began = time.monotonic()
         while True:
             before = int(explorer.archive.found)
@@ -136,6 +136,9 @@ class ExploreTrainee(Trainee):
             if explorer.dropped and not full:
                 full = True
                 host.tell_state("running", f"all {self.config.cells:,} cells are taken: those that promise least go")
+            if explorer.archive.is_crowded and not crowded:
+                crowded = True
+                host.tell_state("running", "the table of pictures is half full: few more become cells; use more cells")
             if rounds % self.config.log_every == 0 or time.monotonic() - began > 10:
                 host.record(explorer.env_steps, self._measures(fresh, rounds))
                 rounds, fresh, began = 0, 0, time.monotonic()
