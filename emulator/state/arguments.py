@@ -25,7 +25,7 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise EmulatorError(f"{name}{equals}{value!r}: give a whole number") from None
+        raise EmulatorError(f"{name}{equals}{value!r:.60}: give a whole number") from None
     if not low <= number <= high:
         text = str(number) if number.bit_length() < 200 else "a number of hundreds of digits"
         raise EmulatorError(f"{name}{equals}{text}: give {low} to {high}")

@@ -43,7 +43,7 @@ from trainer_core.lab.paths import CHECKOUT, DOCS
 FIRST = DOCS / "guide" / "start.md"
 NEWS = (CHECKOUT or DOCS) / "CHANGELOG.md"
 GUIDE = (
-    "start", "play", "my_game", "train", "compare", "deploy_and_record", "many_runs_and_machines", "disk",
+    "start", "play", "my_game", "explore", "train", "compare", "deploy_and_record", "many_runs_and_machines", "disk",
     "other_trainers", "offline", "arc_and_language_models", "python", "from_pyboy", "memory", "troubleshooting",
 )  # fmt: skip
 """Pages of the guide in their order."""

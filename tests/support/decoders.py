@@ -7,6 +7,7 @@ functions that decode foreign bytes and fails for one that reading the samples d
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -25,9 +26,12 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from emulator import Cartridge, EmulatorError
+from emulator import Cartridge, Emulator, EmulatorError
+from emulator.state.battery import put_battery
 from emulator.state.snapshot import load_snapshots
+from emulator.state.state_files import read_state
 from emulator.tools.job_files import read_jobs
+from emulator.tools.rom_list import read_list
 from gui.features.curves.plots import PlotChoices
 from gui.features.curves.saved_views import SavedViews
 from gui.features.games.model import roms_in, unpack
@@ -36,7 +40,7 @@ from gui.features.replay.model import Replay
 from gui.features.runs.columns import RunColumns, RunConfigs
 from gui.features.tasks.model import read_template
 from gui.kit.settings import LAYOUT_VERSION, Settings, read_ini
-from gui.shell.layout_state import is_sound_geometry, is_sound_state
+from gui.shell.layout_state import frame_place, is_sound_geometry, is_sound_state
 from gui.state import telemetry as view_memory
 from gui.state.run_notes import RunNotes
 from gui.state.task_pictures import read_pictures
@@ -74,6 +78,8 @@ from trainer_core.lab.unfinished_recordings import UNFINISHED, recover
 from trainer_core.learn.policy import PixelActorCritic
 from trainer_core.play.clips.movies import read_movie
 from trainer_core.play.clips.opening import open_clip
+from trainer_core.play.labelled.sources import Source, write_inputs
+from trainer_core.play.labelled.sources import read_inputs as read_labelled
 from trainer_core.runners.corl.runner import check_spaces
 from trainer_core.runners.d3rlpy.runner import is_demonstration
 from trainer_core.runners.remote.courier import unread_job
@@ -542,7 +548,32 @@ def _layout(folder: Path) -> None:
 def _look_at_layout(folder: Path) -> None:
     docks = ("agentDock", "logDock", "runsDock")
     is_sound_state((folder / "state").read_bytes(), LAYOUT_VERSION, docks)
-    is_sound_geometry((folder / "geometry").read_bytes())
+    geometry = (folder / "geometry").read_bytes()
+    if is_sound_geometry(geometry):
+        frame_place(geometry)
+
+
+@functools.cache
+def _clocked() -> Cartridge:
+    """A game on an MBC3 with RAM and clock."""
+    rom = bytearray(ROM.read_bytes())
+    rom[0x147], rom[0x149] = 0x10, 2
+    return Cartridge.from_bytes(bytes(rom))
+
+
+def _foreign_states(folder: Path) -> None:
+    console = Emulator(_clocked())
+    console.save_bess(folder / "s.bess")
+    console.save_battery(folder / "s.sav")
+
+
+def _read_foreign_states(folder: Path) -> None:
+    put_battery(read_state(folder / "s.bess", _clocked()), _clocked(), folder / "s.sav")
+
+
+def _inputs(folder: Path) -> None:
+    game = Demonstration(load_snapshots(TASK / "starts.npz")[0], np.ones(4, np.uint8))
+    write_inputs(folder, Source("a game", Cartridge.from_file(ROM), [game]), 1, ["0" * 16])
 
 
 def _unfinished(folder: Path) -> None:
@@ -887,6 +918,19 @@ _DECODERS = (
         lambda f: _put(f / "app.ini", b"[view]\ntheme=dark\na%20b=@ByteArray(\\x1\\0)\n"),
         lambda f: read_ini((f / "app.ini").read_text("latin-1")),
         (Part("app.ini"),),
+    ),
+    Decoder("states of other emulators", _foreign_states, _read_foreign_states, (Part("s.bess"), Part("s.sav"))),
+    Decoder(
+        "inputs of labelled frames",
+        _inputs,
+        lambda f: read_labelled(f, HomePaths(f / "home")),
+        (Part("inputs.json", "json"), Part("inputs.npz", "npz")),
+    ),
+    Decoder(
+        "list of test ROMs",
+        _json("list.json", {"a": [{"rom": "a.gb", "memory": [{"address": 65520, "value": 1}]}]}),
+        lambda f: read_list(f / "list.json", f, f),
+        (Part("list.json", "json"),),
     ),
     Decoder("layout", _layout, _look_at_layout, (Part("state"), Part("geometry"))),
     Decoder(

@@ -45,6 +45,7 @@ OTHERS = {
     "read by read_recording",
     "trainer_core/play/roll.py": "a recording that was read by read_recording",
     "trainer_core/service/bug_report.py": "writes",
+    "trainer_core/play/labelled/writers.py": "writes",
     "trainer_core/runs/archive.py:_write": "writes",
     "trainer_core/runs/storage.py:pack": "a file that it has just written",
     "trainer_core/service/job.py": "lines of a child of ours",
