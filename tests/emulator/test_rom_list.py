@@ -133,7 +133,8 @@ def test_each_expectation_has_its_verdict(folder: Path, capsys: pytest.CaptureFi
 def test_a_bad_list_is_one_line(document: Any, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, document) == 1
     message = capsys.readouterr().err
-    assert message.startswith("error: ") and ": : " not in message
+    assert message.startswith("error: ")
+    assert ": : " not in message
     assert message.count("\n") == 1
     assert said in message
 
