@@ -217,7 +217,8 @@ class SidePanel(QWidget):
             has_goal = self._found is None or picture is not None
             self.goal.setVisible(picture is not None)
             self._goal_caption.setVisible(has_goal)
-            self.distance.parentWidget().setVisible(has_goal)
+            if (measure := self.distance.parentWidget()) is not None:
+                measure.setVisible(has_goal)
             if picture is not None:
                 self.goal.show_picture(picture)
         self._show_goal()
