@@ -396,6 +396,8 @@ class Emulator(DeviceAccess):
 
     def restore(self, snapshot: Snapshot, env: int | None = None) -> None:
         """Load `snapshot` into one console (None: all of them)."""
+        if not isinstance(snapshot, Snapshot):
+            raise SnapshotError(f"{type(snapshot).__name__} is no state: give one of snapshot(), or load_state(path)")
         targets = range(self.num_envs) if env is None else (self._checked(env),)
         for target in targets:
             sha256 = self._cartridge(target).sha256

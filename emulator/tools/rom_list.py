@@ -100,7 +100,7 @@ def read_list(path: Path, roms: Path, pictures: Path, match: str = "") -> tuple[
     names: dict[str, int] = {}
     for section, entries in sections.items():
         for entry in entries:
-            where = f"{path}: {section}: {shown(entry)}"
+            where = ": ".join([str(path), *[section] * bool(section), shown(entry)])
             if not isinstance(entry, dict) or not isinstance(entry.get("rom"), str):
                 raise EmulatorError(f'{where}: give {{"rom": "x.gb", ...}}')
             name = str(Path(entry["rom"]).with_suffix(""))

@@ -47,6 +47,8 @@ class CheckpointCard:
     sampled_rate: float = 0.0
     is_played: bool = False
     """True if the success rates were measured with this checkpoint's own weights, not with earlier ones."""
+    is_validated: bool = True
+    """False if no success rate was ever measured: a run that explores, or one that ended before."""
     place: str = ""
     """Name and kind of the storage profile that keeps the run; empty in the data folder."""
     offline_dataset: str = ""
@@ -60,7 +62,7 @@ class CheckpointCard:
     @property
     def success_text(self) -> str:
         """Success rate of greedy play as short text, for a row of the list; `success_words` has every mode."""
-        return number(self.success_rate, ".0%")
+        return number(self.success_rate, ".0%") if self.is_validated or any(self.merit[:3]) else "\u2013"
 
     def rate_words(self, mode: str) -> str:
         """Return the success rate of the last validation in one mode of choosing actions, as text."""
@@ -103,6 +105,7 @@ def card_of(run: RunRecord, run_dir: Path, record: records.CheckpointRecord) -> 
         leaving_rate=record.leaving_success_rate,
         sampled_rate=record.sampled_success_rate,
         is_played=record.validated_env_steps == record.env_steps,
+        is_validated=record.validated_env_steps >= 0,
         place=run.tags.get(STORAGE_TAG, ""),
     )
 
@@ -132,6 +135,7 @@ def run_cards(run: RunRecord, paths: RunPaths) -> list[CheckpointCard]:
                 leaving_rate=meta.leaving_success_rate,
                 sampled_rate=meta.sampled_success_rate,
                 is_played=meta.validated_env_steps == meta.env_steps,
+                is_validated=meta.validated_env_steps >= 0,
                 place=run.tags.get(STORAGE_TAG, ""),
                 offline_dataset=meta.offline_dataset,
             )

@@ -111,6 +111,8 @@ def test_a_state_of_another_rom_is_refused(busy: Cartridge, micro_roms: dict, tm
         other.load_state(path)
     with pytest.raises(SnapshotError, match="cannot read"):
         Snapshot.load(tmp_path / "missing.npz")
+    with pytest.raises(SnapshotError, match="bytes is no state"):
+        other.restore(b"no state")
 
 
 def test_running_allocates_nothing(busy: Cartridge) -> None:

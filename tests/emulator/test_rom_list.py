@@ -134,6 +134,7 @@ def test_a_bad_list_is_one_line(document: Any, said: str, folder: Path, capsys: 
     assert run(folder, document) == 1
     message = capsys.readouterr().err
     assert message.startswith("error: ")
+    assert ": : " not in message
     assert message.count("\n") == 1
     assert said in message
 

@@ -126,6 +126,7 @@ def test_the_best_of_each_run_has_the_star(qapp, tmp_path: Path) -> None:
     assert "greedy 10 %, loops left by chance 80 %, sampled 0 %" in str(words)
     assert "\u2605" in str(words)
     assert leaves.success_text == "10 %"
+    assert (cards[4].success_text, replaced(cards[4], is_validated=False).success_text) == ("0 %", "\u2013")
 
 
 def test_a_card_plays_by_a_click_on_its_picture_and_live_names_it(qtbot: QtBot, app: App, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 from trainer_core.cli.main import main
 from trainer_core.host.control import Control
 from trainer_core.host.run import Host
-from trainer_core.lab.paths import HomePaths
+from trainer_core.lab.paths import ASSETS, HomePaths
 from trainer_core.lab.tasks import find_task
 from trainer_core.runners.explore.archive import Archive
 from trainer_core.runners.explore.explorer import Explorer
@@ -109,11 +109,12 @@ def test_a_restored_archive_goes_on_as_the_first(explorer: Explorer, tmp_path: P
     other.close()
 
 
+@pytest.mark.parametrize("source", [CONFIG.task, str(ASSETS / "games/pocket_quest/pocket_quest.gb")])
 def test_a_run_becomes_a_task_with_the_way_as_its_demonstration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
 ) -> None:
     home = HomePaths(tmp_path)
-    spec = RunSpec.of(dataclasses.replace(CONFIG, total_env_steps=1000), RUNNER_ID)
+    spec = RunSpec.of(dataclasses.replace(CONFIG, task=source, total_env_steps=1000), RUNNER_ID)
     life = RunLife.begin(home, "r", spec, algo="explore")
     writer = RunWriter(life.paths)
     host = Host(spec, life.paths, writer, Control(), make_trainee, home=home)
@@ -135,11 +136,12 @@ def test_a_run_becomes_a_task_with_the_way_as_its_demonstration(
         (("--start", "99"), "the starts 0 to 79"),
         (("--start", "no.npz"), "no such file"),
         (("--rom", "no.gb"), "no such ROM file"),
+        (("--rom", "no.gb", "--task", "pocket_quest/deliver"), "give one of them"),
         (("--cells", "4000000"), "use cells="),
     ],
 )
 def test_bad_input_is_one_line_before_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
 ) -> None:
     assert main(["explore", *words, "--home", str(tmp_path)]) != 0
     assert said in capsys.readouterr().out

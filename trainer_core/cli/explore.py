@@ -73,6 +73,8 @@ def run(argv: list[str]) -> dict[str, Any]:
     home = home_paths(options.home)
     config = options.run
     if options.rom:
+        if config.task != ExploreConfig().task:
+            raise ConfigError("--rom and --task: give one of them")
         config = dataclasses.replace(config, task=str(named_rom(options.rom, home).resolve()))
     if options.minutes:
         config = dataclasses.replace(config, seconds=60 * options.minutes)

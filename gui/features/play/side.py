@@ -166,13 +166,12 @@ class SidePanel(QWidget):
 
     def _measure(self, column: QVBoxLayout, title: str, remark: str) -> tuple[QLabel, Trace]:
         """Add a heading with a value and the value's trace."""
-        column.addSpacing(4)
-        column.addWidget(rule())
-        row = hbox(spacing=8)
+        box, row = QWidget(), hbox(spacing=8)
         put(row, label(title, "title"), 1, label(remark, "caption"))
         value, trace = label("", "title"), Trace(title)
         row.addWidget(value)
-        put(column, row, trace)
+        put(vbox(box, margins=(0, 4, 0, 0), spacing=4), rule(), row, trace)
+        column.addWidget(box)
         return value, trace
 
     def _goal_row(self, palette: Palette) -> QWidget:
@@ -180,7 +179,8 @@ class SidePanel(QWidget):
         self.goal.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.step, self.gain = label("", "title"), label("", "title")
         facts = vbox(spacing=2)
-        facts.addWidget(label(tr("Goal picture"), "caption"))
+        self._goal_caption = label(tr("Goal picture"), "caption")
+        facts.addWidget(self._goal_caption)
         facts.addSpacing(12)
         for head, value in ((tr("Step"), self.step), (tr("Return"), self.gain)):
             put(facts, label(head, "caption"), value)
@@ -214,7 +214,11 @@ class SidePanel(QWidget):
         if task != self._task:
             self._task, self._found = task, read_task_pictures(task, self._home) if task else None
             picture = self._found.goal if self._found is not None else None
+            has_goal = self._found is None or picture is not None
             self.goal.setVisible(picture is not None)
+            self._goal_caption.setVisible(has_goal)
+            if (measure := self.distance.parentWidget()) is not None:
+                measure.setVisible(has_goal)
             if picture is not None:
                 self.goal.show_picture(picture)
         self._show_goal()

@@ -241,7 +241,9 @@ def task_of(found: Found, goal: str, task_id: str, tell: Preparing | None = None
         else:
             save_goal(folder / "goal.npz", end.numpy())
             starts = _saved([start], folder)
-            more = {"starts": starts, "goals": (folder / "goal.npz",), "around": True, "spread": 0.0}
+            goals = (folder / "goal.npz",)
+            around: dict[str, Any] = {"around": True, "spread": 0.0, "min_distinct": 1}  # a title has few pictures
+            more = {"starts": starts, "goals": goals, **around}
         request = NewTask(id=task_id, way=folder / "way.npz", **rom, **more)
         written, chosen = make_task(request, found.home, tell)
     return written, {"cell": cell, "way_found": len(way), "way_kept": len(short), **chosen}
