@@ -75,6 +75,13 @@ def every(owner: QObject, wait_ms: int, do: Callable[[], object]) -> QTimer:
     return made
 
 
+def keep_room(widget: QWidget) -> None:
+    """Keep the room of a widget while it is hidden, so that nothing moves when it comes or goes."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
 def scrolling(body: QWidget) -> QScrollArea:
     """Return a frameless view that scrolls `body` up and down, and that Tab skips."""
     area = QScrollArea()

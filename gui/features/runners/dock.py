@@ -15,7 +15,7 @@ from gui.features.runners.switches import add_broken, mode_switch, plain_box, sh
 from gui.features.train.draft import ConfigDraft
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.boxes import hbox, named, put, vbox
+from gui.kit.boxes import hbox, keep_room, named, put, vbox
 from gui.kit.containers import Dock
 from gui.kit.labels import LABEL_WIDTH, ElidedLabel, label
 from gui.kit.words import tr
@@ -129,8 +129,8 @@ class AgentDock(Dock):
         put(column, self._hint, self._catalogs())
         self.missing = Missing(runners, actions)
         put(column, self.missing, self._keys())
-        self.plays = ElidedLabel("", "muted")  # below the rest, which it does not move
-        self.plays.setObjectName("playsNow")
+        self.plays = named(ElidedLabel("", "muted"), "playsNow")  # below the rest; its room stays: nothing moves
+        keep_room(self.plays)
         put(column, self.plays, 1)
         self.setWidget(body)
         self._follow()

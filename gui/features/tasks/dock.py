@@ -25,7 +25,7 @@ from gui.features.tasks.mask_painter import MaskPainter
 from gui.features.tasks.model import LEAST_DISTANCE, DraftModel, observe
 from gui.kit import object_names as names
 from gui.kit.actions import ActionRegistry, action_button
-from gui.kit.boxes import hbox, named, put, scrolling, vbox
+from gui.kit.boxes import hbox, keep_room, named, put, scrolling, vbox
 from gui.kit.containers import Dock
 from gui.kit.labels import ElidedLabel, button, choice_box, label, rule, set_role
 from gui.kit.screen import Palette, image_of
@@ -113,7 +113,7 @@ class TaskDock(Dock):
             tr("Count all"), "clearMaskButton", tip=tr("Count every pixel again"), clicked=self._model.clear_mask
         )
         put(row, (self.distance, 1), self.clear)
-        _keep_room(self.clear)
+        keep_room(self.clear)
         column.addLayout(row)
         self.finding = named(label("", "muted", wrap=True), "probeFinding")
         self._reserve(self.finding, FINDING_LINES)
@@ -144,7 +144,7 @@ class TaskDock(Dock):
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
         self.progress.setAccessibleName(tr("Progress of the measurement"))
-        _keep_room(self.progress)
+        keep_room(self.progress)
         column.addWidget(self.progress)
 
     def _buttons_box(self) -> QComboBox:
@@ -285,13 +285,6 @@ class TaskDock(Dock):
             *([model.working] if model.working else []),
             *audit_lines(model),
         ]
-
-
-def _keep_room(widget: QWidget) -> None:
-    """Let a widget keep its space in the layout while it is hidden."""
-    policy = widget.sizePolicy()
-    policy.setRetainSizeWhenHidden(True)
-    widget.setSizePolicy(policy)
 
 
 def _way_lines(model: DraftModel) -> list[str]:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QGridLayout, QLineEdit, QWidget
 
 from gui.features.train.draft import ConfigDraft
-from gui.kit.boxes import hbox, vbox
+from gui.kit.boxes import hbox, keep_room, vbox
 from gui.kit.containers import Section
 from gui.kit.dialogs import begin_folder
 from gui.kit.labels import LABEL_WIDTH, ElidedBox, ElidedLabel, icon_button, label, set_role
@@ -183,9 +183,7 @@ class _Row(QObject):
         self._dot = icon_button("restart", tr("Reset {label} to its default", label=tr(spec.label)))
         self._dot.setFixedSize(20, 20)
         self._dot.clicked.connect(lambda: self.reset.emit(spec.name))
-        policy = self._dot.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self._dot.setSizePolicy(policy)
+        keep_room(self._dot)
 
     def add_to(self, grid: QGridLayout) -> None:
         line = grid.rowCount()
