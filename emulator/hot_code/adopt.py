@@ -186,7 +186,6 @@ def prepared_beside(
     With `hooked` offsets, which no search knows, the thread compiles them. The parts of a batch that have the same ROMs
     and hooks get the same one.
     """
-    is_hooked = any(hooked)
 
     def prepare() -> Prepared | None:
         found = [load_pieces(cartridge, not native) for cartridge in cartridges]
@@ -195,12 +194,12 @@ def prepared_beside(
         pieces = [(some or [])[:limit] for some, limit in zip(found, most or [None] * len(found), strict=True)]
         if not any(pieces):
             return None
-        if is_hooked:
-            made = prepared(cartridges, pieces, native, hooked)
+        made = prepared(cartridges, pieces, native, hooked)
+        if any(hooked):
             fill_cache(made.kernel.module, device, block_of(device))
-            return made
-        made = prepared(cartridges, pieces, native)
-        return made if is_cached(made.kernel.module, device, block_of(device)) else None
+        elif not is_cached(made.kernel.module, device, block_of(device)):
+            return None
+        return made
 
     key = (
         *(cartridge.sha256 for cartridge in cartridges),
@@ -227,19 +226,12 @@ def hooked_words(cartridge: Cartridge, hooked: Collection[int]) -> np.ndarray:
 
 
 def prepared(
-    cartridges: Sequence[Cartridge],
-    pieces: Sequence[Pieces],
-    native: bool,
-    hooked: Sequence[Collection[int]] | None = None,
+    cartridges: Sequence[Cartridge], pieces: Sequence[Pieces], native: bool, hooked: Sequence[Collection[int]] = ()
 ) -> Prepared:
     """Return the pieces of each ROM, cut at the `hooked` offsets, as a kernel that is not compiled yet."""
-    if hooked is None:
-        words = [marked_words(cartridge.rom, ends=True) for cartridge in cartridges]
-    else:
-        words = [hooked_words(*each) for each in zip(cartridges, hooked, strict=True)]
-        pieces = [
-            [part for piece in some for part in without(piece, at)] for some, at in zip(pieces, hooked, strict=True)
-        ]
+    hooked = hooked or [()] * len(cartridges)
+    words = [hooked_words(*each) for each in zip(cartridges, hooked, strict=True)]
+    pieces = [[part for piece in some for part in without(piece, at)] for some, at in zip(pieces, hooked, strict=True)]
     if native:
         from emulator.hot_code.compile_cpu import cpu_superblocks
 

@@ -208,7 +208,7 @@ class Told:
         return self._failure
 
 
-def compiled_before(roms: object, pieces: Any, native: bool) -> adopt.Prepared:
+def compiled_before(roms: object, pieces: Any, native: bool, hooked: object = ()) -> adopt.Prepared:
     """Code of pieces whose table is the pieces themselves."""
     kernel: Any = SimpleNamespace(module=None)
     return adopt.Prepared(kernel, pieces)
