@@ -5,16 +5,11 @@ They are modules of their own, compiled where they are used: a second, and for w
 
 import warp as wp
 
-from emulator.constants import ROW_CART_RAM
-from emulator.kernels.intrinsics import Q, U, ld8, st8
+from emulator.kernels.intrinsics import ALL_ONES, Q, U, ld8, st8
 from emulator.kernels.io.bus import peek_bus
+from emulator.kernels.sm83.hooks import BUS, CART, PLACE, ROM, cart_place
 from emulator.state.batch import Batch, Console
 
-# Places of bytes, in bits 28 and 29: 0, an offset in the memory row; the others:
-ROM = 1 << 28  # an offset in the console's ROM
-BUS = 2 << 28  # an address, read as the CPU would
-CART = 3 << 28  # an offset in the bank of cartridge RAM that is switched in
-PLACE = ROM - 1
 HELD = 2  # bit of `Console.stopped`
 
 
@@ -103,11 +98,8 @@ def write_places(
         for index in range(places.shape[0]):
             o.place = places[index]
             if o.place >= U(CART):
-                clock = console[env].has_rtc != U(0) and console[env].ram_bank > U(3)
-                o.place = o.place & U(PLACE)
-                missing = clock or o.place >= console[env].ram_size
-                o.place = wp.where(missing, U(CART), o.place + U(ROW_CART_RAM) + console[env].ram_offset)
-            if o.place < U(CART):
+                o.place = cart_place(console[env], o.place & U(PLACE))
+            if o.place != ALL_ONES:
                 st8(mem + Q(o.place), U(values[row, index]))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import warp as wp
 
 from emulator import constants as k
-from emulator.launch.memory_kernels import BUS, CART, ROM, peek_places, read_places
+from emulator.kernels.sm83.hooks import BUS, CART, ROM
+from emulator.launch.memory_kernels import peek_places, read_places
 from emulator.rom.cartridge import Cartridge, EmulatorError
 from emulator.rom.symbols import Symbols
 from emulator.state.arguments import whole_number

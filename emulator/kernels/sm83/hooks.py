@@ -35,6 +35,7 @@ TESTS = ("", "==", "!=", "<", ">=", "&", "<=", ">")
 # Kinds of places, above the offset
 RAM = 0  # an offset in the memory row
 ROM = 1 << 28  # an offset in the console's ROM
+BUS = 2 << 28  # an address, read as the CPU would: no hook reads it so
 CART = 3 << 28  # an offset in the bank of cartridge RAM that is switched in
 REGISTER = 4 << 28  # an index of REGISTERS
 PLACE = ROM - 1
