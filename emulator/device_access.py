@@ -195,10 +195,21 @@ class DeviceAccess:
         """Allocate `count` slots (`slot_bytes` each) in place of any that there were; return them, as `slots` does."""
         self._slots = None
         with explained(self.device, count, "slots"):
-            masked = functools.partial(self._device_bytes, buffer=self._mask, default=self._all)
-            rom, refused = self._known_rom_index, self._refused
-            self._slots = Slots(count, self.batch, self._row_bytes, rom, refused, masked, self._arrived, self._load)
+            self._slots = self._new_slots(count)
         return self._slots
+
+    def share_slots(self, other: DeviceAccess) -> None:
+        """Use the slots of another emulator in place of any own ones; raise EmulatorError unless both have the same
+        cartridges and device."""
+        roms, others = ([cartridge.sha256 for cartridge in each.cartridges] for each in (self, other))
+        if roms != others or self.device != other.device:
+            raise EmulatorError("slots are shared by emulators with the same cartridges on the same device")
+        self._slots = self._new_slots(len(other.slots), other.slots)
+
+    def _new_slots(self, count: int, shared: Slots | None = None) -> Slots:
+        masked = functools.partial(self._device_bytes, buffer=self._mask, default=self._all)
+        known = self._known_rom_index, self._refused
+        return Slots(count, self.batch, self._row_bytes, *known, masked, self._arrived, self._load, shared)
 
     @property
     def slots(self) -> Slots:

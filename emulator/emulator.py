@@ -332,22 +332,10 @@ class Emulator(DeviceAccess):
         """
         return self._cached(*joined(caches, roms, self.cartridges, self._row_bytes))
 
-    def cache_around(self, consoles: wp.array[Any], rows: wp.array[Any]) -> StateCache:
-        """Return a cache of states that the caller keeps writing, without a copy; all are of the first cartridge.
-
-        `consoles` [K] of `batch.Console` and `rows` uint8[K, row_bytes], copies of the arrays of a `batch`.
-        """
-        return self._cached(consoles, rows, np.zeros(len(rows), np.int32))
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a memory row of `batch.ram` that belong to a console's state."""
-        return self._row_bytes
-
     def _cache(self, snapshots: Sequence[Snapshot], roms: np.ndarray) -> StateCache:
         return self._cached(*gathered(snapshots, self._row_bytes), roms)
 
-    def _cached(self, records: Any, rows: Any, roms: np.ndarray) -> StateCache:
+    def _cached(self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray) -> StateCache:
         return StateCache(records, rows, roms, self.num_envs, self.device, self._token)
 
     def put_batch(self, records: np.ndarray, rows: np.ndarray) -> None:

@@ -24,8 +24,18 @@ def power_on(console: wp.array[Console], rows: wp.uint64, row_stride: wp.uint32)
 
 
 @wp.struct
-class ResetLocals:
+class CopyLocals:
     place: wp.uint32
+
+
+@wp.func
+def copy_row(to: Q, at: Q, size: U, thread: U, threads: U):
+    """Copy the words of a memory row of `size` bytes that are thread `thread`'s among `threads`."""
+    o = CopyLocals()
+    o.place = thread * U(4)
+    while o.place < size:
+        st32(to + Q(o.place), ld32(at + Q(o.place)))
+        o.place = o.place + threads * U(4)
 
 
 def reset_envs(
@@ -54,13 +64,8 @@ def reset_envs(
     if mask[env] != wp.uint8(0) and not fits and thread == 0:
         wp.atomic_add(refused, 0, 1)
     if mask[env] != wp.uint8(0) and fits:
-        from_row = cached_rows + Q(state) * Q(cached_stride)
         to_row = batch.ram_base + Q(env) * Q(batch.row_stride)
-        o = ResetLocals()
-        o.place = U(thread) * U(4)
-        while o.place < row_bytes:
-            st32(to_row + Q(o.place), ld32(from_row + Q(o.place)))
-            o.place = o.place + threads * U(4)
+        copy_row(to_row, cached_rows + Q(state) * Q(cached_stride), row_bytes, U(thread), threads)
         if thread == 0:
             trap = console[env].trap
             capacity = console[env].serial_capacity

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from emulator.kernels.intrinsics import Q, U, ld32, st32
+from emulator.kernels.intrinsics import Q, U
+from emulator.launch.reset_kernels import copy_row
 from emulator.rom.cartridge import EmulatorError
 from emulator.state.arguments import whole_number
 from emulator.state.batch import CONSOLE_DTYPE, Batch, Console
@@ -30,11 +31,6 @@ def claim_slots(
             wp.atomic_add(refused, 0, 1)
 
 
-@wp.struct
-class SaveLocals:
-    place: wp.uint32
-
-
 @wp.kernel(enable_backward=False)
 def save_slots(
     batch: Batch,
@@ -54,12 +50,7 @@ def save_slots(
     at = wp.clamp(slot[env], 0, claims.shape[0] - 1)
     if mask[env] != wp.uint8(0) and at == slot[env] and claims[at] == env:
         from_row = batch.ram_base + Q(env) * Q(batch.row_stride)
-        to_row = rows + Q(at) * Q(row_bytes)
-        o = SaveLocals()
-        o.place = U(thread) * U(4)
-        while o.place < row_bytes:
-            st32(to_row + Q(o.place), ld32(from_row + Q(o.place)))
-            o.place = o.place + threads * U(4)
+        copy_row(rows + Q(at) * Q(row_bytes), from_row, row_bytes, U(thread), threads)
         if thread == 0:
             saved[at] = console[env]
             rom_of_slot[at] = rom_of_env[env]
@@ -76,7 +67,8 @@ def free_claims(mask: wp.array[wp.uint8], slot: wp.array[wp.int32], claims: wp.a
 class Slots:
     """Room for `count` states on the device, each of one console; all are empty at first.
 
-    `masked(mask)` returns a mask as uint8[N] on the device, `arrived(array)` another library's array as one of Warp or
+    With `shared`, slots of another emulator with the same cartridges, both have the same states. `masked(mask)`
+    returns a mask as uint8[N] on the device, `arrived(array)` another library's array as one of Warp or
     NumPy, `load(mask, index, slots)` resets consoles to states.
     """
 
@@ -90,12 +82,16 @@ class Slots:
         masked: Callable[[Any], wp.array[Any]],
         arrived: Callable[[Any], Any],
         load: Callable[[wp.array[Any], wp.array[Any], Any], None],
+        shared: Slots | None = None,
     ) -> None:
         count = whole_number("slots", count, 1, MOST_SLOTS)
         device, n = batch.ram.device, int(batch.num_envs)
-        self.console: wp.array[Any] = wp.zeros(count, dtype=Console, device=device)
-        self.rows: wp.array[Any] = wp.zeros((count, row_bytes), dtype=wp.uint8, device=device)
-        self.rom_index: wp.array[Any] = wp.full(count, EMPTY, dtype=wp.int32, device=device)
+        if shared is not None:
+            self.console, self.rows, self.rom_index = shared.console, shared.rows, shared.rom_index
+        else:
+            self.console: wp.array[Any] = wp.zeros(count, dtype=Console, device=device)
+            self.rows: wp.array[Any] = wp.zeros((count, row_bytes), dtype=wp.uint8, device=device)
+            self.rom_index: wp.array[Any] = wp.full(count, EMPTY, dtype=wp.int32, device=device)
         self._claims: wp.array[Any] = wp.full(count, n, dtype=wp.int32, device=device)
         self._index: wp.array[Any] = wp.zeros(n, dtype=wp.int32, device=device)
         self._batch, self._rom_of_env, self._refused = batch, rom_of_env, refused

@@ -17,21 +17,15 @@ from emulator.state.snapshot import Snapshot, SnapshotError
 class StateCache:
     """Collection of `K` states on the device, each one record and one memory row, for the resets of one emulator.
 
-    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; arrays on the device are not
-    copied. `roms` int32[K] is the number of the emulator's cartridge to which each belongs.
+    `records` [K] of CONSOLE_DTYPE and `rows` uint8[K, bytes] are checked by the caller; `roms` int32[K] is the number
+    of the emulator's cartridge to which each belongs.
     """
 
     def __init__(
-        self,
-        records: np.ndarray | wp.array[Any],
-        rows: np.ndarray | wp.array[Any],
-        roms: np.ndarray,
-        num_envs: int,
-        device: str,
-        owner: object,
+        self, records: np.ndarray, rows: np.ndarray, roms: np.ndarray, num_envs: int, device: str, owner: object
     ) -> None:
-        self.console: Any = _on_device(records, Console, device)
-        self.rows: Any = _on_device(rows, wp.uint8, device)
+        self.console = wp.array(records, dtype=Console, device=device)
+        self.rows = wp.array(rows, dtype=wp.uint8, device=device)
         self.roms = roms
         self.rom_index = wp.array(roms, dtype=wp.int32, device=device)
         self.first = wp.zeros(num_envs, dtype=wp.int32, device=device)
@@ -75,10 +69,6 @@ class StateCache:
             return self.first
         self.index.assign(index.astype(np.int32))
         return self.index
-
-
-def _on_device(given: np.ndarray | wp.array[Any], dtype: Any, device: str) -> wp.array[Any]:
-    return given if isinstance(given, wp.array) else wp.array(given, dtype=dtype, device=device)
 
 
 def gathered(snapshots: Sequence[Snapshot], row_size: int) -> tuple[np.ndarray, np.ndarray]:

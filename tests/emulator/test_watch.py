@@ -134,6 +134,18 @@ def test_slots_keep_consoles_on_the_device(device: str, busy: Cartridge) -> None
     assert (emulator.refused_resets, emulator.state_hash()) == (1, [kept[0]] * 3)
 
 
+def test_emulators_share_slots(device: str, busy: Cartridge, micro_roms: dict) -> None:
+    one, two = Emulator(busy, 1, device), Emulator(busy, 2, device)
+    one.make_slots(2)
+    two.share_slots(one)
+    one.run("a", 20)
+    one.slots.save(None, 1)
+    two.slots.load([0, 1], 1)
+    assert two.state_hash()[1] == one.state_hash()[0] != two.state_hash()[0]
+    with pytest.raises(EmulatorError, match="the same cartridges"):
+        Emulator(Cartridge.from_bytes(micro_roms["mbc5"].image), 1, device).share_slots(one)
+
+
 def refused_file(emulator: Emulator, text: str, path: Path) -> None:
     path.write_text(text)
     emulator.watch(Symbols(path), x="wTicks")

@@ -20,7 +20,7 @@ from torch import Tensor
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot, StateCache
 from emulator.launch.warp_start import start_warp
 from emulator.launch.watched_memory import Watch, addresses_of
-from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION, Console
+from emulator.state.batch import CONSOLE_DTYPE, LAYOUT_VERSION
 from trainer_core.envs.compile_progress import tell_on_stderr
 from trainer_core.envs.state_checks import check_like, meta_bytes
 from trainer_core.wire.errors import CheckpointError, LabError
@@ -115,30 +115,17 @@ class ShardedEmulator:
     def make_slots(self, count: int) -> None:
         """Allocate `count` empty slots on the device for states, which `save` fills and from which `reset` then takes
         its states."""
-        row, record = self.emulators[0].row_bytes, CONSOLE_DTYPE.itemsize
-        self._rows = torch.zeros((count + 1, row), dtype=torch.uint8, device=self.buttons.device)
-        self._records = torch.zeros((count + 1, record), dtype=torch.uint8, device=self.buttons.device)
-        consoles: Any = wp.array(
-            ptr=self._records.data_ptr(), dtype=Console, shape=(count + 1,), device=self.emulators[0].device
-        )
-        rows = wp.from_torch(self._rows)
-        self._caches = [emulator.cache_around(consoles, rows) for emulator in self.emulators]
-        self._states = [
-            (wp.to_torch(_as_bytes(emulator.batch.console)), wp.to_torch(emulator.batch.ram)[:, :row])
-            for emulator in self.emulators
-        ]
+        first, *others = self.emulators
+        first.make_slots(count)
+        for other in others:
+            other.share_slots(first)
+        self._caches = []
 
     def save(self, slots: Tensor) -> None:
         """Copy the state of each console n into slot `slots[n]`, i64[N], of `make_slots`; -1 copies none."""
-        for part, (records, rows) in zip(self.slices, self._states, strict=True):
-            chosen = slots[part]
-            if self.on_gpu:  # unneeded states go into a last slot: choosing would wait for the device
-                chosen = chosen.where(chosen >= 0, len(self._rows) - 1)
-            else:
-                envs = (chosen >= 0).nonzero().squeeze(1)
-                chosen, records, rows = chosen[envs], records[envs], rows[envs]
-            self._records.index_copy_(0, chosen, records)
-            self._rows.index_copy_(0, chosen, rows)
+        self.mask.copy_(slots >= 0)
+        self.index.copy_(slots)
+        self._each(lambda shard: self.emulators[shard].slots.save(*self._views[shard][2:]))
 
     def snapshots(self, envs: np.ndarray) -> list[Snapshot]:
         """Return the full state of each of the consoles `envs`, int[E] in ascending order."""
@@ -228,19 +215,16 @@ class ShardedEmulator:
 
     def _reset(self, shard: int) -> None:
         _, _, mask, index = self._views[shard]
-        self.emulators[shard].reset(mask, self._caches[shard], index)
+        if self._caches:
+            self.emulators[shard].reset(mask, self._caches[shard], index)
+        else:
+            self.emulators[shard].slots.load(mask, index)
 
     def _each(self, work: Any) -> None:
         others = [self._pool.submit(work, shard) for shard in range(1, len(self.emulators))]
         work(0)
         for other in others:
             other.result()
-
-
-def _as_bytes(consoles: Any) -> Any:
-    """Return the memory of console records as a Warp array u8[N, bytes]."""
-    shape = (len(consoles), CONSOLE_DTYPE.itemsize)
-    return wp.array(ptr=consoles.ptr, dtype=wp.uint8, shape=shape, device=consoles.device)
 
 
 def shards_for(num_envs: int, device: torch.device) -> int:
