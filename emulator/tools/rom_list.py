@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from emulator.state.arguments import button_mask, whole_number
 from emulator.state.batch import move_times
 from emulator.tools.job_files import read_json, shown
 from emulator.tools.png import read_grey
-from emulator.tools.rom_suite import ERROR, FAIL, NONE, PASS, SKIP, Case, Verdict, batches, machine_for
+from emulator.tools.rom_suite import ERROR, FAIL, NONE, PASS, SKIP, Case, Verdict, batches, machine_for, named_like
 
 MOST_TICKS = 100_000_000
 """T-cycles after which an entry without `max_ticks` has failed."""
@@ -91,10 +90,7 @@ def read_list(path: Path, roms: Path, pictures: Path, match: str = "") -> tuple[
     sections = {"": document} if isinstance(document, list) else document
     if not isinstance(sections, dict) or not all(isinstance(entries, list) for entries in sections.values()):
         raise EmulatorError(f'{path}: expected a list of entries, or {{"section": [entries]}}')
-    try:
-        wanted = re.compile(match)
-    except re.error as error:
-        raise EmulatorError(f"--match {match!r}: no regular expression ({error})") from None
+    wanted = named_like(match)
     cases: list[ListedCase] = []
     verdicts: list[Verdict] = []
     names: dict[str, int] = {}

@@ -133,14 +133,19 @@ def _shared_parts(a: Path, b: Path) -> int:
     return len(os.path.commonpath([a.parent, b.parent]))
 
 
+def named_like(match: str) -> re.Pattern[str]:
+    """Return the pattern of wanted names; raise EmulatorError for one that is no regular expression."""
+    try:
+        return re.compile(match)
+    except re.error as error:
+        raise EmulatorError(f"--match {match!r}: no regular expression ({error})") from None
+
+
 def collect(folder: Path, match: str = "") -> tuple[list[Case], list[Verdict]]:
     """Return the test cases below `folder`, and verdicts on ROMs that are not run."""
     if not folder.is_dir():
         raise EmulatorError(f"{folder}: no such folder; give one that holds .gb test ROMs")
-    try:
-        wanted = re.compile(match)
-    except re.error as error:
-        raise EmulatorError(f"--match {match!r}: no regular expression ({error})") from None
+    wanted = named_like(match)
     roms = walk(folder, ".gb")
     pictures = Pictures(folder, roms)
     cases, verdicts = [], []
