@@ -173,14 +173,13 @@ class Episodes:
         )
         return self.start_set[drawn]
 
-    def begin(self, starts: Tensor) -> Tensor:
-        """Begin an episode on every console; return the start pictures u8[N, H, W]."""
+    def begin(self, starts: Tensor) -> None:
+        """Begin an episode on every console."""
         self.start_index.copy_(starts)
         self.steps.zero_()
         self.held.zero_()
         self.dist.copy_(self.start_dist[starts])
         self.best.copy_(self.dist)
-        return self.start_pictures[starts]
 
     def judge(self, pictures: Tensor, ram: tuple[Tensor, Tensor] | None = None) -> Outcome:
         """Score one step that led to `pictures` u8[N, H, W]; ended episodes begin again.

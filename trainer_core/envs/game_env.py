@@ -15,8 +15,7 @@ from trainer_core.envs.demonstrations import Demonstration, play_actions, states
 from trainer_core.envs.episodes import Episodes, GoalTemplates, Outcome, Reader, step_info, step_stats
 from trainer_core.envs.exploring import Explorer
 from trainer_core.envs.frame_stack import FrameStack
-from trainer_core.envs.picture_reader import WarpReader
-from trainer_core.envs.picture_reader_serial import SerialReader
+from trainer_core.envs.picture_reader_serial import fast_reader
 from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.envs.ram_terms import RamTerms, WatchedRam
 from trainer_core.envs.scoring import task_rules
@@ -208,9 +207,7 @@ class _Opening:
         manifest, options, count = self.task.manifest, self.options, self.options.num_envs
         own = torch.tensor(manifest.starts.indices(options.held_out), device=self.device)
         goal = self._goal()
-        on_cpu = self.device.type == "cpu"
-        # Separate kernels: torch takes a third of the time of emulating a step for this on a CPU.
-        reader: Reader = SerialReader(goal, count) if on_cpu else WarpReader(goal, count, self.device)
+        reader = fast_reader(goal, count, self.device)
         demos, first, starts = self._put_in_starts(own, reader)
         read = self.emulator.watch(manifest.ram.items) if manifest.ram is not None else None
         start_pictures, at_starts = self._start_pictures(starts, read)

@@ -11,8 +11,8 @@ import warp as wp
 from torch import Tensor
 
 from emulator.launch.recorded_launches import RecordedLaunches
-from trainer_core.envs.episodes import GoalTemplates
-from trainer_core.envs.picture_reader import SPREAD_WORD, as_words, unary_goals
+from trainer_core.envs.episodes import GoalTemplates, Reader
+from trainer_core.envs.picture_reader import SPREAD_WORD, WarpReader, as_words, unary_goals
 
 
 @wp.func_native("""
@@ -107,3 +107,8 @@ class SerialReader:
         inputs = [pictures.data_ptr(), pictures.stride(0), *self._inputs]
         self._launch(read_serially, dim=len(self._sums), inputs=inputs, device="cpu")
         return self._goal.nearest(self._sums.float()), self._hashes.long() & 0xFFFFFFFF
+
+
+def fast_reader(goal: GoalTemplates, num_envs: int, device: torch.device) -> Reader:
+    """Return the reader that is fastest on a device; on a CPU torch takes a third of the time of emulating a step."""
+    return SerialReader(goal, num_envs) if device.type == "cpu" else WarpReader(goal, num_envs, device)

@@ -132,7 +132,8 @@ class TinyGoalEnv:
 
     def reset_to(self, starts: Tensor) -> Tensor:
         self._tile.copy_(self._starts[starts])
-        return self._stack.fill(self.episodes.begin(starts))
+        self.episodes.begin(starts)
+        return self._stack.fill(self.episodes.start_pictures[starts])
 
     def step(self, actions: Tensor) -> StepResult:
         with self.stopwatch("emulate"):
