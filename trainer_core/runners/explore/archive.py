@@ -97,8 +97,8 @@ class Archive:
 
     # -- choosing ---------------------------------------------------------------------------
 
-    def weights(self) -> Tensor:
-        """Return f64[C], the weight with which each cell is chosen.
+    def weights(self, levels: list[Tensor]) -> Tensor:
+        """Return f64[C], the weight with which each cell is chosen; `levels` as of `_groups`.
 
         Scenes share the draws evenly, so that a landscape with many figures does not drown a small room; in a scene,
         the sets of scenes through which ways came do, so that what was brought from elsewhere is not drowned either;
@@ -108,7 +108,7 @@ class Archive:
         cells = {name: column[:-1] for name, column in self.cells.items()}
         weight = self.alive[:-1] * self.surprise[:-1].double().exp()
         weight = weight / (1 + self.seen[cells["entry"]] + cells["picked"])
-        for groups, picks in zip(self._groups(), self.picks, strict=True):
+        for groups, picks in zip(levels, self.picks, strict=True):
             sums = torch.zeros(len(picks), dtype=torch.float64, device=self.device).index_add_(0, groups, weight)
             weight = weight / sums[groups].clamp(min=1e-300) / picks[groups].clamp(min=1)
         return weight
@@ -121,13 +121,14 @@ class Archive:
 
     def choose(self, count: int, rng: torch.Generator) -> Tensor:
         """Return i64[count] cells to go on from, drawn by `weights`, and count them as chosen."""
-        sums = self.weights().cumsum(0)
+        levels = self._groups()
+        sums = self.weights(levels).cumsum(0)
         at = torch.rand(count, generator=rng, device=self.device, dtype=torch.float64) * sums[-1]
         chosen = torch.searchsorted(sums, at, right=True).clamp(max=self.capacity - 1)
         chosen = chosen.where(self.alive[chosen], 0)  # rounding at the last cell in use
         ones = torch.ones_like(chosen)
         self.cells["picked"].index_add_(0, chosen, ones)
-        for groups, picks in zip(self._groups(), self.picks, strict=True):
+        for groups, picks in zip(levels, self.picks, strict=True):
             picks.index_add_(0, groups[chosen], ones)
         return chosen
 
@@ -234,7 +235,9 @@ class Archive:
         lacking = wanted - int(self.num_free)
         if lacking <= 0:
             return 0
-        weights = self.weights().masked_fill((self.cells["children"][:-1] > 0) | ~self.alive[:-1], torch.inf)
+        weights = self.weights(self._groups()).masked_fill(
+            (self.cells["children"][:-1] > 0) | ~self.alive[:-1], torch.inf
+        )
         out = weights.topk(min(max(lacking, self.capacity // EVICTED), self.capacity), largest=False)
         dropped = out.indices[out.values < torch.inf]
         self.alive[dropped] = False

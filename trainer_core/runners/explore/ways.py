@@ -18,7 +18,6 @@ from trainer_core.author.new_task import NewTask, make_task
 from trainer_core.envs.demonstrations import Demonstration, play_actions
 from trainer_core.envs.preparing import Preparing, silent
 from trainer_core.envs.task_files import load_task_parts, save_goal
-from trainer_core.host.checkpoint import read_state
 from trainer_core.lab.checkpoint_manifest import list_checkpoints, verify
 from trainer_core.lab.paths import HomePaths, RunPaths
 from trainer_core.lab.roms import named_rom
@@ -26,7 +25,7 @@ from trainer_core.lab.tasks import find_task
 from trainer_core.runners.explore.explorer import Explorer
 from trainer_core.runners.explore.runner import RUNNER_ID, ExploreConfig
 from trainer_core.runners.explore.words import layouts
-from trainer_core.runners.explore.worker import FILE, KEY_BYTES, open_explorer
+from trainer_core.runners.explore.worker import open_explorer, read_archive
 from trainer_core.runs.config_file import read_spec
 from trainer_core.wire.errors import CheckpointError, ConfigError
 
@@ -57,8 +56,7 @@ class Found:
         if not folders:
             raise CheckpointError(f"{paths.run_id} has saved no archive yet")
         meta, config = verify(folders[-1]), spec.configure(ExploreConfig)
-        state = read_state(folders[-1] / FILE, 1, (64 << 20) + config.cells * KEY_BYTES)
-        return cls(config, home, state["archive"], meta.hashes.get("rom", ""))
+        return cls(config, home, read_archive(folders[-1], config)["archive"], meta.hashes.get("rom", ""))
 
     def choose(self, text: str) -> int:
         """Return the cell that `text` names: its number, GOAL or DEEPEST. Raises ConfigError."""

@@ -11,8 +11,7 @@ import torch
 from emulator import Cartridge, Emulator, EmulatorError, Snapshot
 from trainer_core.envs.build import TaskFacts
 from trainer_core.envs.episodes import GoalTemplates
-from trainer_core.envs.picture_reader import WarpReader
-from trainer_core.envs.picture_reader_serial import SerialReader
+from trainer_core.envs.picture_reader_serial import fast_reader
 from trainer_core.envs.startable import find_device
 from trainer_core.envs.task_files import load_task_parts
 from trainer_core.host.checkpoint import pack_state, read_state
@@ -31,12 +30,17 @@ from trainer_core.wire.run_record import RunState
 
 FILE = "archive.bin"
 LEAN = True
-KEY_BYTES = 1 << 12
-"""Most bytes of an archive's file for each cell."""
+MOST_BYTES, MOST_BYTES_A_CELL = 64 << 20, 1 << 12
+"""Most bytes of an archive's file, and those for each cell besides."""
 
 
 def make_trainee(host: Host) -> Trainee:
     return ExploreTrainee(host, host.spec.configure(ExploreConfig))
+
+
+def read_archive(folder: Path, config: ExploreConfig) -> dict[str, Any]:
+    """Return the state in a checkpoint's folder. Raises CheckpointError."""
+    return read_state(folder / FILE, 1, MOST_BYTES + config.cells * MOST_BYTES_A_CELL)
 
 
 def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) -> Explorer:
@@ -72,9 +76,7 @@ def open_explorer(config: ExploreConfig, home: HomePaths, device: torch.device) 
     if task and parts and task.manifest.has_goal:
         pictures, mask = (torch.from_numpy(each.copy()).to(device) for each in (parts.templates, parts.mask))
         goal = GoalTemplates(pictures, mask, task.manifest.goal.distance)
-        on_cpu = device.type == "cpu"
-        reader = SerialReader(goal, search.num_envs) if on_cpu else WarpReader(goal, search.num_envs, device)
-        explorer.goal = Goal(reader.read, task.manifest.goal.tau)
+        explorer.goal = Goal(fast_reader(goal, search.num_envs, device).read, task.manifest.goal.tau)
     return explorer
 
 
@@ -110,8 +112,7 @@ class ExploreTrainee(Trainee):
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        kept = 64 << 20
-        self._loaded = read_state(folder / FILE, 1, kept + self.config.cells * KEY_BYTES)
+        self._loaded = read_archive(folder, self.config)
 
     def restore(self, folder: Path) -> RunProgress:
         state = dict(self._loaded)
@@ -123,29 +124,27 @@ class ExploreTrainee(Trainee):
         return RunProgress.from_state(progress)
 
     def train(self) -> None:
-        host, explorer = self.host, self.explorer
+        host, explorer, archive = self.host, self.explorer, self.explorer.archive
         host.watch(explorer)
         host.end_at_limit()
-        rounds, fresh, full, crowded = 0, 0, explorer.dropped > 0, explorer.archive.is_crowded
+        rounds, found, full, crowded = 0, int(archive.found), explorer.dropped > 0, archive.is_crowded
         began = time.monotonic()
         while True:
-            before = int(explorer.archive.found)
             explorer.round(lambda: host.tick(explorer.env_steps))
             rounds += 1
-            fresh += int(explorer.archive.found) - before
             if explorer.dropped and not full:
                 full = True
                 host.tell_state("running", f"all {self.config.cells:,} cells are taken: those that promise least go")
-            if explorer.archive.is_crowded and not crowded:
+            if not crowded and archive.is_crowded:
                 crowded = True
                 host.tell_state("running", "the table of pictures is half full: few more become cells; use more cells")
             if rounds % self.config.log_every == 0 or time.monotonic() - began > 10:
-                host.record(explorer.env_steps, self._measures(fresh, rounds))
-                rounds, fresh, began = 0, 0, time.monotonic()
+                host.record(explorer.env_steps, self._measures(int(archive.found) - found, rounds))
+                rounds, found, began = 0, int(archive.found), time.monotonic()
             if self.config.until_goal and (goal := explorer.goal_cell()) >= 0:
-                host.record(explorer.env_steps, self._measures(fresh, max(1, rounds)))
+                host.record(explorer.env_steps, self._measures(int(archive.found) - found, max(1, rounds)))
                 host.save("final")
-                depth = int(explorer.archive.cells["depth"][goal])
+                depth = int(archive.cells["depth"][goal])
                 raise RunEnded(RunState.FINISHED, f"goal found: cell {goal}, {depth} steps from the start")
             host.boundary(explorer.env_steps)
 
