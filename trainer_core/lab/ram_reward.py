@@ -130,11 +130,13 @@ def check_ram(path: Path, ram: Ram, has_goal: bool) -> None:
         if ram.reads_ram and count > MOST_SEEN:
             raise TaskError(f"[ram] reads_ram: the policy can see {MOST_SEEN} bytes, {count} are watched")
         names = [term.name for term in ram.terms]
-        for name, weight in ((term.name, term.weight) for term in ram.terms):
-            if not _NAME.fullmatch(name) or names.count(name) > 1 or name == "maximise":
-                raise TaskError(f"[ram.terms] name '{shown(name)}': letters, digits and _, each name once")
-            if not -LARGEST_WEIGHT <= weight <= LARGEST_WEIGHT:
-                raise TaskError(f"[ram.terms] {name}: weight must lie in -1,000 to 1,000, got {shown(weight)}")
+        for term in ram.terms:
+            if not _NAME.fullmatch(term.name) or names.count(term.name) > 1 or term.name == "maximise":
+                raise TaskError(f"[ram.terms] name '{shown(term.name)}': letters, digits and _, each name once")
+            if not -LARGEST_WEIGHT <= term.weight <= LARGEST_WEIGHT:
+                raise TaskError(
+                    f"[ram.terms] {term.name}: weight must lie in -1,000 to 1,000, got {shown(term.weight)}"
+                )
         if not has_goal and not ram.terms and not ram.maximise:
             raise TaskError("a task without [goal] needs [ram] maximise or [[ram.terms]]: nothing is rewarded")
         ram.program()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -73,10 +74,11 @@ def write_minari(out: Path, source: Source, episodes: Iterable[Labelled], every:
     tell_libraries(MINARI_DATASETS_PATH=str(out.resolve()))
     minari, collector, spaces = load_minari()
     hashes: list[str] = []
-    first, rest = _first(episodes)
+    rest = iter(episodes)
+    first = next(rest)
 
     def buffers() -> Iterator[Any]:
-        for episode in rest:
+        for episode in itertools.chain((first,), rest):
             hashes.append(episode.hash)
             steps = len(episode.buttons)
             yield collector.EpisodeBuffer(
@@ -103,18 +105,6 @@ def write_minari(out: Path, source: Source, episodes: Iterable[Labelled], every:
     except (ValueError, OSError) as error:
         raise ConfigError(f"minari: {str(error).splitlines()[0]}") from None
     return hashes
-
-
-def _first(episodes: Iterable[Labelled]) -> tuple[Labelled, Iterator[Labelled]]:
-    """Return the first episode, and an iterator of all."""
-    rest = iter(episodes)
-    first = next(rest)
-
-    def everything() -> Iterator[Labelled]:
-        yield first
-        yield from rest
-
-    return first, everything()
 
 
 def write_only_inputs(out: Path, source: Source, episodes: Iterable[Labelled], every: int) -> list[str]:
